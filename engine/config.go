@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/weir-go/weir/ladder"
+)
+
+// Kind is the rule by which a limit counts.
+type Kind uint8
+
+// The kinds.
+const (
+	TokenBucket Kind = iota // Rate tokens per Per drip into a bucket of Burst
+	Quota                   // Rate units per calendar Window in Zone
+	Sliding                 // never more than Rate in any interval of Per
+	InFlight                // at most Max at once
+	Block                   // nothing passes
+	Unlimited               // everything passes, nothing is kept
+)
+
+var kindNames = [...]string{"token_bucket", "quota", "sliding", "in_flight", "block", "unlimited"}
+
+// String returns the kind's name in snake case.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// Window is the calendar window of a Quota.
+type Window uint8
+
+// The windows. They begin where the calendar of the limit's zone says.
+const (
+	WindowUnset Window = iota
+	Minute
+	Hour
+	Day
+	Month
+)
+
+var windowNames = [...]string{"unset", "minute", "hour", "day", "month"}
+
+// String returns the window's name in lower case.
+func (w Window) String() string {
+	if int(w) < len(windowNames) {
+		return windowNames[w]
+	}
+	return "unknown"
+}
+
+// Limit is a named rule. Which fields count depends on Kind; a field that does
+// not belong to the kind must be zero.
+type Limit struct {
+	// Name labels metrics, headers and kill switches: 1 to 64 of a-z A-Z 0-9 _ -
+	// and '.', unique, and not "rate", "concurrency", "fleet", "worker" or "all".
+	Name string
+	Kind Kind
+
+	Rate  int64         // TokenBucket: tokens per Per; Quota: units per Window; Sliding: at most this many in any Per (up to 511)
+	Per   time.Duration // TokenBucket, Sliding
+	Burst int64         // TokenBucket: what a full bucket holds
+
+	Window  Window        // Quota
+	Zone    string        // Quota: IANA time zone; "" is UTC
+	ResetAt time.Duration // Quota of a Day or Month: the local time of day at which a window begins, 0 to 24 h
+
+	Max        int64         // InFlight: how many at once, 1 to 16,777,214
+	RetryAfter time.Duration // InFlight: what a refusal tells the client; 0 is 1 s
+
+	// PostPaid, for a TokenBucket: a claim's cost is an estimate that is held
+	// until Settle or Done names the real one.
+	PostPaid bool
+
+	Mode     Mode
+	Fail     Fail
+	Overflow Overflow
+}
+
+// Gate configures layer 3, the share of the process kept for critical traffic.
+type Gate struct {
+	Mode     Mode
+	Capacity int     // requests in flight the process can work on; 0 leaves the layer out
+	Reserve  float64 // share kept for Critical, 0 to 1: others may hold floor((1-Reserve)*Capacity)
+	HardCap  int     // all requests in flight, Critical too; 0: none
+
+	RetryAfter time.Duration // what a refusal tells the client; 0 is 1 s
+}
+
+// Ladder configures layer 4, the damped shedder.
+type Ladder struct {
+	Mode Mode
+	// Law is the control law's constants; the zero value is ladder.Default(),
+	// anything else is taken as it stands.
+	Law ladder.Config
+	// Signal gives one reading a tick. nil: the standing queue of Config.Workers,
+	// or the scheduler's latency when that is nil too.
+	Signal func() ladder.Reading
+
+	RetryAfter time.Duration // what a refusal tells the client; 0 is 1 s
+}
+
+// WorkerStats is the state of the caller's worker pool at one moment.
+type WorkerStats struct {
+	Busy   int       // workers at work
+	Queued int       // requests that wait for one
+	Live   int       // workers there are; 0 or less, or any negative figure: no reading
+	At     time.Time // when it was read; zero: now
+}
+
+// Config is everything an Engine is made of. It is data: it can be compared,
+// printed and swapped.
+type Config struct {
+	Limits []Limit
+	Gate   Gate
+	Ladder Ladder
+	// Workers is sampled every 100 ms when it is not nil. It must not block.
+	Workers func() WorkerStats
+	Default Class // what an unclassified request counts as; ClassUnset is Read
+
+	// MaxEntries is how many (limit, key) states fit; it fixes the memory, at
+	// about 27 bytes each. 0 is 1<<20.
+	MaxEntries int
+	// Secret keys the hash that tells keys apart: nil is a random one per
+	// process. Give the same 16 bytes or more to every instance of a fleet.
+	Secret []byte
+	// Clock is the time; nil is the real one.
+	Clock Clock
+	// PreciseClock reads the clock for every request instead of using the time
+	// that the ticker publishes about every millisecond.
+	PreciseClock bool
+	Logger       *slog.Logger // nil discards
+}

@@ -1,0 +1,3 @@
+// Package engine is the one front door: Config -> Engine -> Admit -> Ticket ->
+// Done.
+package engine
