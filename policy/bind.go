@@ -1,0 +1,31 @@
+package policy
+
+import (
+	"net/netip"
+
+	"github.com/weir-go/weir/engine"
+)
+
+// Attrs is what a transport knows of one request. A missing attribute is "" or
+// the zero Addr.
+type Attrs interface {
+	Route() string             // the pattern that matched, never the raw path
+	Method() string            // upper case; gRPC: "POST"
+	Header(name string) string // first value; gRPC: metadata
+	Query(name string) string  // first value
+	PathValue(name string) string
+	Peer() netip.Addr // the client's address, as the transport's trusted-proxy rule resolved it
+	Identity() string // the authenticated identity, as the transport's authenticator says
+}
+
+// Binder maps a request's attributes to what the engine decides on. Claims are
+// appended to dst, so that a caller with room on its stack allocates nothing.
+type Binder interface {
+	Bind(a Attrs, dst []engine.Claim) engine.Request
+}
+
+// BinderFunc is a Binder in Go code, for those who need no policy file.
+type BinderFunc func(a Attrs, dst []engine.Claim) engine.Request
+
+// Bind calls f.
+func (f BinderFunc) Bind(a Attrs, dst []engine.Claim) engine.Request { return f(a, dst) }
