@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/weir-go/weir/bucket"
 	"github.com/weir-go/weir/ladder"
 )
 
@@ -31,26 +32,16 @@ func (k Kind) String() string {
 }
 
 // Window is the calendar window of a Quota.
-type Window uint8
+type Window = bucket.Window
 
 // The windows. They begin where the calendar of the limit's zone says.
 const (
-	WindowUnset Window = iota
-	Minute
-	Hour
-	Day
-	Month
+	WindowUnset = bucket.WindowUnset
+	Minute      = bucket.Minute
+	Hour        = bucket.Hour
+	Day         = bucket.Day
+	Month       = bucket.Month
 )
-
-var windowNames = [...]string{"unset", "minute", "hour", "day", "month"}
-
-// String returns the window's name in lower case.
-func (w Window) String() string {
-	if int(w) < len(windowNames) {
-		return windowNames[w]
-	}
-	return "unknown"
-}
 
 // Limit is a named rule. Which fields count depends on Kind; a field that does
 // not belong to the kind must be zero.
