@@ -69,6 +69,7 @@ type Limit struct {
 	Mode     Mode
 	Fail     Fail
 	Overflow Overflow
+	Sync     Sync // how a fleet of instances shares it; the zero value is: not
 }
 
 // Gate configures layer 3, the share of the process kept for critical traffic.
@@ -123,5 +124,8 @@ type Config struct {
 	// PreciseClock reads the clock for every request instead of using the time
 	// that the ticker publishes about every millisecond.
 	PreciseClock bool
-	Logger       *slog.Logger // nil discards
+	// Sync shares the limits whose Sync is on; see package fleet. nil: none may
+	// be.
+	Sync   Syncer
+	Logger *slog.Logger // nil discards
 }
