@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-
-	"github.com/weir-go/weir/engine"
 )
 
 // attrs presents an HTTP request to a Binder. Whatever costs something is
@@ -104,11 +102,6 @@ func unescape(s string) string {
 	return s
 }
 
-// scratch is the memory of one decision. It is reused: passing it through the
-// Binder's interface would put it on the heap for every request.
-type scratch struct {
-	attrs  attrs
-	claims [engine.MaxClaims]engine.Claim
-}
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
+// attrsPool keeps the Attrs of requests that have been decided: a Binder gets
+// them through an interface, which would put every one on the heap.
+var attrsPool = sync.Pool{New: func() any { return new(attrs) }}
