@@ -1,0 +1,111 @@
+package shard
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/weir-go/weir/internal/atom"
+)
+
+const (
+	slotsPerLine = 4
+	// window is how many lines after its home a key may lie in. First fit over 16
+	// lines overflows 4 in a million keys at 60 % fill; two candidate lines, 2 to
+	// 7 % at 70 %.
+	window = 16
+	// reachBits are kept per line: how far the keys at home there have ever lain.
+	reachBits    = 4
+	reachPerWord = 64 / reachBits
+	maxShards    = 64
+	// overflowSlots are the words per table id that keys without room share.
+	overflowSlots = 8
+	maxIDs        = 256
+)
+
+type slot struct{ tag, word atom.Uint64 }
+
+type line struct{ slots [slotsPerLine]slot }
+
+// mutex has a cache line to itself, so that two shards' storms of new keys do
+// not meet.
+type mutex struct {
+	atom.Mutex
+	_ [64 - unsafe.Sizeof(atom.Mutex{})%64]byte
+}
+
+// wait returns once nobody holds the mutex that did when it was called.
+func (m *mutex) wait() {
+	m.Lock()
+	defer m.Unlock()
+}
+
+// Table maps (key, table id) to words. All methods are safe for concurrent use
+// but Sweep, which belongs to one goroutine.
+type Table struct {
+	lines []line // the shards' lines, then the overflow words
+	reach []atom.Uint64
+	mus   []mutex
+
+	shardShift uint   // H >> shardShift is the shard
+	perShard   uint64 // lines in each
+	main       uint64 // slots before the overflow words
+	clock      Clock
+
+	ids   ids
+	sweep sweep
+}
+
+// Clock is the time the table decides on when it has to be sure of it, in ns
+// since the engine's epoch.
+type Clock interface {
+	Now() int64
+	// Publish makes others see that it is now at least that late. It comes before
+	// every write that a later time than theirs made possible.
+	Publish(now int64)
+}
+
+// New returns a table with room for entries states, 1 to 2^31.
+func New(entries int, clock Clock) *Table {
+	lines := (uint64(entries)*10 + 6*slotsPerLine - 1) / (6 * slotsPerLine) // 60 % fill
+	shards := uint64(1)
+	for shards*2 <= min(maxShards, lines/64) {
+		shards *= 2
+	}
+	// Shards do not share words of reach.
+	per := (lines + shards - 1) / shards
+	per = (per + reachPerWord - 1) / reachPerWord * reachPerWord
+	overflow := uint64(maxIDs * overflowSlots / slotsPerLine)
+	t := &Table{
+		lines:      make([]line, per*shards+overflow),
+		reach:      make([]atom.Uint64, per*shards/reachPerWord),
+		mus:        make([]mutex, shards),
+		shardShift: uint(64 - bits.Len64(shards) + 1),
+		perShard:   per,
+		main:       per * shards * slotsPerLine,
+		clock:      clock,
+	}
+	return t
+}
+
+// Bytes returns the memory of the table.
+func (t *Table) Bytes() int {
+	return len(t.lines)*int(unsafe.Sizeof(line{})) + len(t.reach)*8 + len(t.mus)*int(unsafe.Sizeof(mutex{}))
+}
+
+// home returns the shard of a key, its first line and the key's line in it.
+func (t *Table) home(h uint64) (shard, first, in uint64) {
+	shard = h >> t.shardShift
+	return shard, shard * t.perShard, (h >> 24 & (1<<32 - 1)) * t.perShard >> 32
+}
+
+func tagOf(h uint64, id uint8) uint64 { return h<<8 | uint64(id) }
+
+func (t *Table) slot(i uint32) *slot {
+	return &t.lines[i/slotsPerLine].slots[i%slotsPerLine]
+}
+
+// overflow returns the slot that a key of the table id shares when it has no
+// room of its own.
+func (t *Table) overflow(h uint64, id uint8) uint32 {
+	return uint32(t.main) + uint32(id)*overflowSlots + uint32(h%overflowSlots)
+}
