@@ -1,0 +1,61 @@
+package weirgrpc
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+
+	"google.golang.org/grpc/metadata"
+)
+
+// attrs presents a call to a Binder. Whatever costs something is worked out
+// when it is asked for.
+type attrs struct {
+	c      *config
+	ctx    context.Context
+	method string
+	header func(ctx context.Context, name string) string
+}
+
+// Route returns the call's full method, "/package.Service/Method".
+func (a *attrs) Route() string { return a.method }
+
+// Method returns "POST", which is what every call is on the wire.
+func (a *attrs) Method() string { return "POST" }
+
+// Header returns the first value of a metadata key.
+func (a *attrs) Header(name string) string { return a.header(a.ctx, name) }
+
+// Query returns "": a call has no query.
+func (a *attrs) Query(string) string { return "" }
+
+// PathValue returns "": a method has no wildcards.
+func (a *attrs) PathValue(string) string { return "" }
+
+// Peer returns the client's address.
+func (a *attrs) Peer() netip.Addr { return a.c.addr(a.ctx) }
+
+// Identity returns the authenticated identity.
+func (a *attrs) Identity() string { return a.c.identity(a.ctx) }
+
+// incoming reads what a server received.
+func incoming(ctx context.Context, name string) string {
+	return first(metadata.ValueFromIncomingContext(ctx, name))
+}
+
+// outgoing reads what a client is going to send.
+func outgoing(ctx context.Context, name string) string {
+	md, _ := metadata.FromOutgoingContext(ctx)
+	return first(md.Get(name))
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// attrsPool keeps the Attrs of calls that have been decided: a Binder gets them
+// through an interface, which would put every one on the heap.
+var attrsPool = sync.Pool{New: func() any { return new(attrs) }}

@@ -1,0 +1,67 @@
+package weirgrpc
+
+import (
+	"context"
+
+	"github.com/puzpuzpuz/xsync/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/internal/front"
+	"github.com/weir-go/weir/policy"
+)
+
+// door is the state of one interceptor.
+type door struct {
+	config
+	guard front.Guard
+	// messages decides on single messages; nil unless PerMessage.
+	messages *front.Guard
+	header   func(ctx context.Context, name string) string
+	refusals *xsync.MapOf[refusalKey, *refusal]
+}
+
+// newDoor panics when e is nil: at wiring and not on the first call.
+func newDoor(e *engine.Engine, b policy.Binder, header func(context.Context, string) string, opts []Option) *door {
+	if e == nil {
+		panic("weirgrpc: nil engine")
+	}
+	if b == nil {
+		b = front.NoClaims
+	}
+	d := &door{config: newConfig(opts), header: header, refusals: xsync.NewMapOf[refusalKey, *refusal]()}
+	d.guard.Engine, d.guard.Binder, d.guard.Log = e, b, d.log
+	if d.config.messages != nil {
+		d.messages = &front.Guard{Engine: e, Binder: d.config.messages, Log: d.log}
+	}
+	return d
+}
+
+func (d *door) free(method string) bool {
+	_, ok := d.exempt[method]
+	return ok
+}
+
+// ask decides on a call or a message; false is no decision, and it passes.
+func (d *door) ask(ctx context.Context, g *front.Guard, method string, t *engine.Ticket) bool {
+	a := attrsPool.Get().(*attrs)
+	*a = attrs{c: &d.config, ctx: ctx, method: method, header: d.header}
+	decided := g.Admit(a, t)
+	*a = attrs{} // the pool keeps no call alive
+	attrsPool.Put(a)
+	return decided
+}
+
+// outcome says how a call ended with err; returned is false when its handler
+// did not return at all.
+func outcome(ctx context.Context, returned bool, err error) engine.Outcome {
+	ok := returned
+	switch status.Code(err) {
+	case codes.DeadlineExceeded, codes.ResourceExhausted, codes.Unavailable:
+		ok = false
+	case codes.Canceled:
+		return engine.Ignored
+	}
+	return front.Outcome(ctx, ok)
+}

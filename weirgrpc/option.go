@@ -1,0 +1,102 @@
+package weirgrpc
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+
+	"github.com/weir-go/weir/policy"
+)
+
+// Option changes what an interceptor does by default.
+type Option func(*config)
+
+type config struct {
+	addr     func(context.Context) netip.Addr
+	identity func(context.Context) string
+	exempt   map[string]struct{}
+	shedCode codes.Code
+	messages policy.Binder
+	log      *slog.Logger
+}
+
+func newConfig(opts []Option) config {
+	c := config{
+		addr:     peerAddr,
+		identity: func(context.Context) string { return "" },
+		shedCode: codes.Unavailable,
+	}
+	for _, o := range opts {
+		o(&c)
+	}
+	return c
+}
+
+// ClientAddress takes the client's address from f instead of from the
+// connection. f must be safe for concurrent use; the zero Addr is no address.
+func ClientAddress(f func(context.Context) netip.Addr) Option {
+	return func(c *config) { c.addr = f }
+}
+
+// Identity takes the authenticated identity from f: what the service's own
+// authentication established, never unverified metadata. f must be safe for
+// concurrent use; "" is nobody.
+func Identity(f func(context.Context) string) Option {
+	return func(c *config) { c.identity = f }
+}
+
+// Exempt lets calls of exactly these full methods
+// ("/grpc.health.v1.Health/Check") pass without a decision, at every level of
+// shedding.
+func Exempt(methods ...string) Option {
+	return func(c *config) {
+		if c.exempt == nil {
+			c.exempt = make(map[string]struct{}, len(methods))
+		}
+		for _, m := range methods {
+			c.exempt[m] = struct{}{}
+		}
+	}
+}
+
+// ShedCode replaces UNAVAILABLE as the code for the server's state. Some
+// clients retry UNAVAILABLE at once and without end: RESOURCE_EXHAUSTED is the
+// usual choice then.
+func ShedCode(code codes.Code) Option {
+	return func(c *config) { c.shedCode = code }
+}
+
+// PerMessage asks about every message that a stream receives, as b describes
+// it (its Attrs are the stream's), besides asking about the stream as a whole.
+// A refused message ends the stream with the refusal in the trailers. A
+// message passes all four layers like a request; give b's requests the class
+// Critical when a stream once admitted must not be shed.
+func PerMessage(b policy.Binder) Option {
+	return func(c *config) { c.messages = b }
+}
+
+// Logger takes the reports of recovered panics, at most one a second. The
+// default is [slog.Default], because a fault that nobody sees stays.
+func Logger(l *slog.Logger) Option {
+	return func(c *config) { c.log = l }
+}
+
+// peerAddr is the address of the connection's other end.
+func peerAddr(ctx context.Context) netip.Addr {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return netip.Addr{}
+	}
+	if t, ok := p.Addr.(*net.TCPAddr); ok {
+		return t.AddrPort().Addr()
+	}
+	ap, err := netip.ParseAddrPort(p.Addr.String())
+	if err != nil {
+		return netip.Addr{} // a socket path or an in-memory connection
+	}
+	return ap.Addr()
+}
