@@ -4,9 +4,11 @@
 // It is built with the tag explore, which puts a scheduler behind the types of
 // internal/atom; the functions under test are the very ones that production
 // calls. The goroutines of a [Scenario] run one at a time. Before each atomic
-// operation the scheduler decides who goes on; it tries every decision by
-// depth-first search, executing the program again from its start for each
-// branch, and leaves a branch when it has been in the same state before.
+// operation on a word that is contended (one thread writes it, another touches
+// it) the scheduler decides who goes on; it tries every decision by depth-first
+// search, executing the program again from its start for each branch, and
+// leaves a branch when it has been in the same state before. Which words are
+// contended is found out on the way; each find starts the exploration again.
 //
 //	thread A   load ─┬─ cas ─── done            a path is a schedule: the thread
 //	thread B         └─ load ─ cas ─ load ─ …    that moves, move by move

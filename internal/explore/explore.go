@@ -31,9 +31,12 @@ type Scenario struct {
 	LocksGuardWords bool
 }
 
-// maxDepth is how many operations an execution may have: far more than any
-// scenario worth exploring, so reaching it means that threads spin.
-const maxDepth = 2000
+// How many operations an execution may have: far more than in any scenario
+// worth exploring, so reaching it means that threads spin.
+const (
+	maxDepth = 2000    // on contended words
+	maxAlone = 100_000 // of one thread, on others
+)
 
 // Schedule is the threads that move, move by move: what it takes to run an
 // execution again with [Replay].
@@ -58,7 +61,7 @@ func (s Schedule) String() string {
 
 // Result is what an exploration found.
 type Result struct {
-	States     int     // distinct states
+	States     int     // distinct states, apart from who is in the middle of what nobody else touches
 	Executions int     // runs of the program, most of them cut short
 	Paths      float64 // interleavings from start to end that the states stand for
 	Depth      int     // operations of the longest execution
@@ -66,6 +69,8 @@ type Result struct {
 	// Err is the first violation, nil if there is none. Schedule leads to it.
 	Err      error
 	Schedule Schedule
+
+	words map[*uint64]*word
 }
 
 // String is the result in one line.
@@ -102,22 +107,30 @@ func run(sc Scenario, prune bool) Result {
 	for {
 		s.res.Executions++
 		s.execute()
+		if s.afresh && s.res.Err == nil {
+			s.afresh = false
+			s.path = nil
+			clear(s.visited)
+			s.res.Paths, s.res.Executions = 0, 0
+			continue
+		}
 		if s.res.Err != nil || !s.backtrack() {
 			break
 		}
 	}
 	s.res.States = len(s.visited)
 	s.res.Took = time.Since(start)
+	s.res.words = s.words
 	return s.res
 }
 
-// Replay executes the scenario once along the schedule and returns what
-// happened, operation by operation, and the violation at its end.
-func Replay(sc Scenario, schedule Schedule) ([]string, error) {
+// Replay executes the scenario once along the result's schedule and returns
+// what happened, operation by operation, and the violation at its end.
+func Replay(sc Scenario, r Result) ([]string, error) {
 	s := newSched(sc)
 	defer s.close()
-	s.trace = []string{}
-	for _, t := range schedule {
+	s.words, s.trace = r.words, []string{}
+	for _, t := range r.Schedule {
 		s.path = append(s.path, node{cur: t})
 	}
 	s.execute()

@@ -40,7 +40,7 @@ func TestALostUpdateIsFoundAndReplays(t *testing.T) {
 	sc := Scenario{Threads: []func(){increment(&w), increment(&w)}, Final: wants(&w, 2)}
 	r := Run(sc)
 	require.EqualError(t, r.Err, "1 instead of 2")
-	trace, err := Replay(sc, r.Schedule)
+	trace, err := Replay(sc, r)
 	require.EqualError(t, err, "1 instead of 2")
 	require.Len(t, trace, 4)
 	require.Zero(t, w.Load(), "the word is put back")
@@ -269,7 +269,7 @@ func TestAPanicIsFoundWithItsSchedule(t *testing.T) {
 	r := Run(sc)
 	require.ErrorIs(t, r.Err, ErrPanic)
 	require.ErrorContains(t, r.Err, "thread 1: seen half done")
-	_, err := Replay(sc, r.Schedule)
+	_, err := Replay(sc, r)
 	require.ErrorIs(t, err, ErrPanic)
 }
 
@@ -287,6 +287,27 @@ func TestAStepViolationIsFoundInTheMiddle(t *testing.T) {
 		Final: wants(&b, 1),
 	})
 	require.EqualError(t, r.Err, "both")
+}
+
+// What only one thread touches, or nobody writes, takes no decision.
+func TestOnlyContendedWordsAreDecidedOn(t *testing.T) {
+	var own [2]atom.Uint64
+	var constant, shared atom.Uint64
+	var mu [2]atom.Mutex
+	constant.Store(7)
+	thread := func(i int) func() {
+		return func() {
+			for range 5 {
+				mu[i].Lock()
+				own[i].Add(constant.Load())
+				mu[i].Unlock()
+			}
+			shared.Add(own[i].Load())
+		}
+	}
+	r := Run(Scenario{Threads: []func(){thread(0), thread(1)}, Final: wants(&shared, 70)})
+	require.NoError(t, r.Err)
+	require.EqualValues(t, 2, r.Paths)
 }
 
 func TestStatesAreBounded(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 type sched struct {
 	sc      Scenario
 	threads []*thread
-	words   map[*uint64]*word // every word that was ever written
+	words   map[*uint64]*word // every word that a thread ever touched
 	mem     uint64            // hash of the words' contents
 	path    []node            // the current execution's decisions
 	depth   int               // how many of them have been taken
@@ -24,6 +24,7 @@ type sched struct {
 	prune   bool
 	quiet   bool // a check or the setup runs: operations are not scheduled
 	abort   bool // threads are to unwind
+	afresh  bool // a word turned out to be contended: all has to be explored again
 	next    int  // the thread that the exploration resumes, -1: the execution is over
 	cur     int  // the thread that runs
 	trace   []string
@@ -37,14 +38,22 @@ type thread struct {
 	pending atom.Kind
 	on      *uint64
 	seen    uint64 // hash of all that it has seen, and so of where it is
+	alone   int    // operations on words that are not contended
 	done    bool
 }
 
+// word is what is known of a word of the program.
 type word struct {
-	n     int    // its number, in the order of first writes
-	salt  uint64 // hash of n
-	init  uint64
-	knows uint64 // of a lock: what its last holder knew
+	n       int    // its number, in the order of first use
+	salt    uint64 // hash of n
+	init    uint64
+	knows   uint64 // of a lock: what its last holder knew
+	users   uint8  // bit set of the threads that touch it
+	written bool
+	// contended: one thread writes it and another touches it, or Step may look at
+	// it. Operations on all other words commute with whatever the other threads
+	// do, so nobody needs to decide who goes first.
+	contended bool
 }
 
 // node is a state on the current path with the threads that can move from it.
@@ -54,9 +63,6 @@ type node struct {
 	cur   uint8
 	paths float64
 }
-
-// inProgress marks a state on the current path in visited.
-const inProgress = -1
 
 type unwind struct{}
 
@@ -127,11 +133,14 @@ func (s *sched) execute() {
 	}
 	// Up to its first operation a thread touches nothing that others see.
 	for i, t := range s.threads {
-		t.done, t.seen = false, mix(uint64(i)+1)
+		t.done, t.seen, t.alone = false, mix(uint64(i)+1), 0
 		s.next = -1
 		s.cur = i
 		t.on = nil
 		t.resume()
+		if s.abort {
+			break
+		}
 	}
 	s.next = s.choose()
 	for s.next >= 0 {
@@ -155,7 +164,7 @@ func (s *sched) execute() {
 // choose is called when every thread waits before an operation or has ended.
 // It returns who moves, -1 if the execution is over.
 func (s *sched) choose() int {
-	if s.res.Err != nil {
+	if s.res.Err != nil || s.afresh {
 		return -1
 	}
 	if s.depth < len(s.path) {
@@ -170,10 +179,9 @@ func (s *sched) choose() int {
 	}
 	key := s.key()
 	if s.prune {
+		// No execution meets its own past: what threads have seen only grows.
 		if paths, ok := s.visited[key]; ok {
-			if paths == inProgress {
-				s.fail(ErrLivelock)
-			} else if s.depth > 0 {
+			if s.depth > 0 {
 				s.path[s.depth-1].paths += paths
 			}
 			return -1
@@ -208,7 +216,7 @@ func (s *sched) choose() int {
 		s.fail(nil) // a replay ends where its schedule does
 		return -1
 	}
-	s.visited[key] = inProgress
+	s.visited[key] = 0 // until all that follows is known
 	// The thread that runs goes on first: that saves a switch here and in every
 	// execution that passes this state again.
 	first := uint8(s.cur)
@@ -284,6 +292,17 @@ func (s *sched) Before(k atom.Kind, p *uint64) {
 		panic(unwind{}) // a deferred function of a thread that unwinds
 	}
 	t := s.threads[s.cur]
+	w := s.word(p, *p)
+	if !s.touch(w, k) {
+		if t.alone++; t.alone > maxAlone {
+			s.fail(ErrLivelock)
+			s.abort, s.next = true, -1
+		}
+		if s.abort {
+			panic(unwind{})
+		}
+		return
+	}
 	first := t.on == nil
 	t.pending, t.on = k, p
 	if !first {
@@ -297,6 +316,21 @@ func (s *sched) Before(k atom.Kind, p *uint64) {
 	if s.abort {
 		panic(unwind{})
 	}
+}
+
+// touch notes the current thread's operation on the word and reports whether
+// it is one to decide on.
+func (s *sched) touch(w *word, k atom.Kind) bool {
+	if w.contended {
+		return true
+	}
+	w.users |= 1 << s.cur
+	w.written = w.written || k != atom.Load
+	if w.written && (w.users&(w.users-1) != 0 || s.sc.Step != nil) {
+		w.contended = true
+		s.afresh, s.abort, s.next = true, true, -1
+	}
+	return false
 }
 
 // After is part of atom.Hook.
