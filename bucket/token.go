@@ -199,19 +199,8 @@ func (r *Rule) chargeToken(w, at uint64, cost int64) (uint64, bool) {
 	return w&^uint64(Payload) | place(at+d), exact
 }
 
-// undoToken: with M the arrival that the charge was laid upon, the clock has
-// passed at-M of the charge since; only the rest can still be given back. Others
-// may have charged on top of it, so it is taken off whatever the word is now.
 func (r *Rule) undoToken(w, at, done uint64, cost int64) uint64 {
-	back := uint64(cost) * r.k
-	m := done - back
-	if passed := (at - m) & Payload; passed < half {
-		back -= min(back, passed)
-	}
-	if back == 0 {
-		return w
-	}
-	return w&^uint64(Payload) | place(w-back)
+	return r.UndoUnits(w, at, done, uint64(cost)*r.k)
 }
 
 func (r *Rule) waitToken(debt uint64, now, cost int64) int64 {
