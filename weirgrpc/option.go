@@ -7,8 +7,10 @@ import (
 	"net/netip"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
+	"github.com/weir-go/weir/key"
 	"github.com/weir-go/weir/policy"
 )
 
@@ -40,6 +42,16 @@ func newConfig(opts []Option) config {
 // connection. f must be safe for concurrent use; the zero Addr is no address.
 func ClientAddress(f func(context.Context) netip.Addr) Option {
 	return func(c *config) { c.addr = f }
+}
+
+// TrustedProxies takes the client's address from the metadata key
+// x-forwarded-for when the connection comes from one of the proxies: the
+// rightmost entry that is no proxy itself ([key.Networks.Client] has the rules).
+// It replaces [ClientAddress].
+func TrustedProxies(proxies key.Networks) Option {
+	return ClientAddress(func(ctx context.Context) netip.Addr {
+		return proxies.Client(peerAddr(ctx), metadata.ValueFromIncomingContext(ctx, "x-forwarded-for"))
+	})
 }
 
 // Identity takes the authenticated identity from f: what the service's own
@@ -92,11 +104,8 @@ func peerAddr(ctx context.Context) netip.Addr {
 		return netip.Addr{}
 	}
 	if t, ok := p.Addr.(*net.TCPAddr); ok {
-		return t.AddrPort().Addr()
+		return key.Canonical(t.AddrPort().Addr())
 	}
-	ap, err := netip.ParseAddrPort(p.Addr.String())
-	if err != nil {
-		return netip.Addr{} // a socket path or an in-memory connection
-	}
-	return ap.Addr()
+	a, _ := key.ParseAddr(p.Addr.String())
+	return a // zero for a socket path or an in-memory connection
 }

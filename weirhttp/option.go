@@ -2,11 +2,11 @@ package weirhttp
 
 import (
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/key"
 )
 
 // Option changes what [Handler] does by default.
@@ -61,6 +61,16 @@ func ClientAddress(f func(*http.Request) netip.Addr) Option {
 	return func(c *config) { c.addr = f }
 }
 
+// TrustedProxies takes the client's address from X-Forwarded-For when the
+// connection comes from one of the proxies: the rightmost entry that is no
+// proxy itself ([key.Networks.Client] has the rules). It replaces
+// [ClientAddress].
+func TrustedProxies(proxies key.Networks) Option {
+	return ClientAddress(func(r *http.Request) netip.Addr {
+		return proxies.Client(remoteAddr(r), r.Header["X-Forwarded-For"])
+	})
+}
+
 // Identity takes the authenticated identity from f: what the service's own
 // authentication established, never an unverified header. f must be safe for
 // concurrent use; "" is nobody.
@@ -112,14 +122,9 @@ func addAll(set map[string]struct{}, names []string) map[string]struct{} {
 	return set
 }
 
-// remoteAddr is the address of the connection's other end.
+// remoteAddr is the address of the connection's other end; the zero Addr when
+// that is not an IP address.
 func remoteAddr(r *http.Request) netip.Addr {
-	ap, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		// A name or a socket path in place of an address.
-		host, _, _ := net.SplitHostPort(r.RemoteAddr)
-		a, _ := netip.ParseAddr(host)
-		return a
-	}
-	return ap.Addr()
+	a, _ := key.ParseAddr(r.RemoteAddr)
+	return a
 }
