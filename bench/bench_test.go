@@ -1,0 +1,95 @@
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/weir-go/weir/bench/internal/workload"
+)
+
+var full = flag.Bool("full", false, "also run the sizes of 10 million keys (about 2 GB)")
+
+// sink keeps what the loops compute alive.
+var sink uint64
+
+// sizes are the numbers of keys of a benchmark that is run on several.
+func sizes(keys ...int) []int {
+	if *full {
+		return append(keys, 10e6)
+	}
+	return keys
+}
+
+// tapes are kept for all repetitions of a benchmark, only the latest few bytes
+// of a name apart: making one costs more than measuring on it.
+var tapes sync.Map
+
+func tape(keys int, dist workload.Dist) *workload.Tape {
+	name := fmt.Sprint(keys, dist)
+	if t, ok := tapes.Load(name); ok {
+		return t.(*workload.Tape)
+	}
+	tapes.Clear() // one at a time: they are large
+	t := workload.NewTape(0, keys, dist)
+	tapes.Store(name, t)
+	return t
+}
+
+// drive times decide over the tape on a number of cores, each from its own
+// place on the tape, and fails when a single decision is not the one wanted: a
+// benchmark that measures something else than its name says is worse than none.
+func drive(b *testing.B, cores int, t *workload.Tape, decide func(string) bool, want bool) {
+	b.Helper()
+	if runtime.NumCPU() < cores {
+		b.Skipf("needs %d cores", cores)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+	b.ReportAllocs()
+	b.ResetTimer()
+	if cores == 1 {
+		i, wrong := 0, 0
+		for b.Loop() {
+			if decide(t.At(i)) != want {
+				wrong++
+			}
+			if i++; i == t.Len() {
+				i = 0
+			}
+		}
+		check(b, int64(wrong))
+		return
+	}
+	var worker, wrongs atomic.Int64
+	b.RunParallel(func(pb *testing.PB) {
+		i, wrong := t.Len()/cores*int(worker.Add(1)-1), 0
+		for pb.Next() {
+			if decide(t.At(i)) != want {
+				wrong++
+			}
+			if i++; i == t.Len() {
+				i = 0
+			}
+		}
+		wrongs.Add(int64(wrong))
+	})
+	check(b, wrongs.Load())
+}
+
+func check(b *testing.B, wrong int64) {
+	b.Helper()
+	if wrong > 0 {
+		b.Fatalf("%d decisions were not the ones this benchmark is about", wrong)
+	}
+}
+
+// known runs a decision on keys that have all been seen.
+func known(b *testing.B, layers workload.Layers, keys int, dist workload.Dist, cores int) {
+	rig := workload.NewRig(layers, workload.Nobody, keys, 0)
+	defer rig.Close()
+	rig.Fill(keys)
+	drive(b, cores, tape(keys, dist), rig.Decide, true)
+}
