@@ -26,27 +26,49 @@ type Claim struct {
 // key without a word is decided on as one never seen.
 func (t *Table) Look(c *Claim, now int64) bool {
 	at := c.Rule.At(now)
-	if c.Slot, c.Word = t.Find(c.H, c.ID); c.Slot == None {
-		c.Word = c.Rule.Fresh(0, at)
+	for {
+		if c.Slot, c.Word = t.Find(c.H, c.ID); c.Slot == None {
+			c.Word = c.Rule.Fresh(0, at)
+		}
+		if t.decide(c, at) {
+			return true
+		}
+		if c.Slot == None || t.same(c.Slot, c.Word) {
+			return false
+		}
 	}
-	return t.decide(c, at)
+}
+
+// same reports whether the slot is still in the life that the word is of. Two
+// loads of a tag around a word do not prove that the word is the key's, for the
+// slot may have gone to another key and come back between them; one look at the
+// version after them does. A charge needs no such look: its compare-and-swap is
+// one. A refusal does, or a key could be refused for what another owes.
+func (t *Table) same(slot uint32, word uint64) bool {
+	return (t.slot(slot).word.Load()^word)>>56 == 0
 }
 
 func (t *Table) decide(c *Claim, at uint64) (ok bool) {
 	if c.Rule.Kind == bucket.Hold {
-		c.next, ok = c.Rule.TakeHold(c.Word, t.bucketWord(c, at), at, c.Cost)
+		c.next, ok = c.Rule.TakeHold(c.Word, t.Beside(c, at), at, c.Cost)
 		return ok
 	}
 	c.next, ok = c.Rule.Take(c.Word, at, c.Cost)
 	return ok
 }
 
-// bucketWord loads the word of the bucket beside a hold. It must be loaded
+// Beside loads the word of the bucket beside a hold. It must be loaded
 // after the hold's: a settlement charges first and lets go then. A bucket that
 // is nowhere owes nothing, unless what it owes went to a shared word.
-func (t *Table) bucketWord(c *Claim, at uint64) uint64 {
-	if s, w := t.Find(c.H, c.BucketID); s != None {
-		return w
+func (t *Table) Beside(c *Claim, at uint64) uint64 {
+	for {
+		s, w := t.Find(c.H, c.BucketID)
+		if s == None {
+			break
+		}
+		if t.same(s, w) {
+			return w
+		}
 	}
 	if t.ids.spills[c.BucketID].Load() {
 		return t.slot(t.overflow(c.H, c.BucketID)).word.Load()
