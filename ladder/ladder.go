@@ -173,7 +173,7 @@ func (l *Ladder) step(dt, age, u float64) {
 
 	if l.armed && over > 0 {
 		l.over = l.clock
-		if l.fast+c.Brake.Seconds()*slope < high {
+		if c.Brake > 0 && l.fast+c.Brake.Seconds()*slope < high {
 			return // already on the way back
 		}
 		rate := min(c.ShedRate[min(int(l.level), Tiers-1)]*over, c.StepUp/max(dt, age))
