@@ -26,7 +26,9 @@ type verb struct {
 }
 
 // verbs lists them in the order of the help text.
-var verbs = []verb{}
+var verbs = []verb{
+	{"story", "what each layer is for, on real requests to a real API", storyVerb},
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

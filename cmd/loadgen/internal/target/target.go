@@ -11,6 +11,7 @@ import (
 type Request struct {
 	Due     time.Duration // since the start of the load
 	Class   engine.Class  // what the report counts it under
+	Group   string        // a part of the class that is reported apart; "" for the rest
 	ID      string        // the same on every run with the same seed
 	User    string        // whose request it is
 	Timeout time.Duration // how long the client waits; 0: the target's default

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// parseFlags reads a verb's flags; no verb takes further arguments. When it
+// reports false the verb is over, with the code.
+func parseFlags(fs *flag.FlagSet, args []string, stderr io.Writer) (code int, ok bool) {
+	switch err := fs.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK, false
+	case err != nil:
+		return exitUsage, false // fs has said why
+	case fs.NArg() > 0:
+		return usageError(stderr, fs.Name(), fmt.Errorf("unexpected argument %q", fs.Arg(0))), false
+	}
+	return exitOK, true
+}
+
+func usageError(stderr io.Writer, verb string, err error) int {
+	fmt.Fprintf(stderr, "loadgen %s: %v\nloadgen %s -h explains\n", verb, err, verb)
+	return exitUsage
+}
+
+// status is the line that says how a run is going: refreshed in place on a
+// terminal, a plain line every five seconds elsewhere.
+type status struct {
+	w     io.Writer
+	term  bool
+	shown bool
+	next  time.Time
+}
+
+const (
+	refreshEvery = 200 * time.Millisecond
+	plainEvery   = 5 * time.Second
+)
+
+func newStatus(w io.Writer) *status {
+	f, ok := w.(*os.File)
+	s := &status{w: w, term: ok && term.IsTerminal(int(f.Fd()))}
+	if !s.term {
+		s.next = time.Now().Add(plainEvery)
+	}
+	return s
+}
+
+// show prints the line if it is time to.
+func (s *status) show(line string) {
+	now := time.Now()
+	if now.Before(s.next) {
+		return
+	}
+	if !s.term {
+		s.next = now.Add(plainEvery)
+		fmt.Fprintln(s.w, line)
+		return
+	}
+	s.next = now.Add(refreshEvery)
+	fmt.Fprintf(s.w, "\r\x1b[K%s", line)
+	s.shown = true
+}
+
+// clear takes the line off a terminal.
+func (s *status) clear() {
+	if s.shown {
+		fmt.Fprint(s.w, "\r\x1b[K")
+		s.shown = false
+	}
+}
