@@ -1,0 +1,3 @@
+// Package fleet shares limits between the instances of a service, off the way
+// of a request.
+package fleet
