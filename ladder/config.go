@@ -137,6 +137,23 @@ func Flap() Config {
 	return c
 }
 
+// Faster returns the law for a world in which everything happens k times as
+// fast: durations are divided by k, rates multiplied. It is for replays and
+// demonstrations; k must be positive.
+func (c Config) Faster(k float64) Config {
+	for _, d := range []*time.Duration{
+		&c.Tick, &c.Smooth, &c.Arm, &c.Brake, &c.BrakeSmooth,
+		&c.Hold, &c.HoldMax, &c.Watch, &c.Grace, &c.FailOpen,
+	} {
+		*d = time.Duration(float64(*d) / k)
+	}
+	for tier := range Tiers {
+		c.ShedRate[tier] *= k
+		c.RestoreRate[tier] *= k
+	}
+	return c
+}
+
 // Validate returns everything that is wrong with the constants, by field and
 // value; nil when nothing is.
 func (c Config) Validate() error {

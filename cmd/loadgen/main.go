@@ -28,6 +28,7 @@ type verb struct {
 // verbs lists them in the order of the help text.
 var verbs = []verb{
 	{"story", "what each layer is for, on real requests to a real API", storyVerb},
+	{"ladder", "overloads in virtual time against the damped ladder and its flap mode", ladderVerb},
 }
 
 func main() {

@@ -3,7 +3,6 @@ package plant
 import (
 	"maps"
 	"math"
-	"time"
 
 	"github.com/weir-go/weir/ladder"
 )
@@ -40,17 +39,7 @@ func Compress(s Scenario, law ladder.Config, k float64) (Scenario, ladder.Config
 		s.ColdRestore = &c
 	}
 
-	for _, d := range []*time.Duration{
-		&law.Tick, &law.Smooth, &law.Arm, &law.Brake, &law.BrakeSmooth,
-		&law.Hold, &law.HoldMax, &law.Watch, &law.Grace, &law.FailOpen,
-	} {
-		*d = time.Duration(float64(*d) / k)
-	}
-	for tier := range law.ShedRate {
-		law.ShedRate[tier] *= k
-		law.RestoreRate[tier] *= k
-	}
-	return s, law
+	return s, law.Faster(k)
 }
 
 func (c Curve) compress(k float64) Curve {
