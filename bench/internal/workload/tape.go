@@ -76,6 +76,14 @@ func NewTape(first, keys int, dist Dist) *Tape {
 	return &Tape{text: string(text), count: count}
 }
 
+// NewHalves is a uniform tape for two cores that start half a tape apart: each
+// half draws from its own half of the keys from 0 to keys-1, so the cores never
+// meet on a key.
+func NewHalves(keys int) *Tape {
+	a, b := NewTape(0, keys/2, Uniform), NewTape(keys/2, keys/2, Uniform)
+	return &Tape{text: a.text + b.text, count: a.count + b.count}
+}
+
 // Len is the number of keys on the tape.
 func (t *Tape) Len() int { return t.count }
 
