@@ -41,7 +41,7 @@ func storyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	fs.SetOutput(stderr)
 	fs.Usage = func() { fmt.Fprint(stderr, storyHelp); fs.PrintDefaults() }
 	var (
-		only  = fs.String("acts", "", "comma-separated acts to play, of "+strings.Join(actNames(story()), ",")+"; default: all.\nThe layers of the acts before stay armed, played or not")
+		only  = fs.String("acts", "", "comma-separated acts to play, of "+strings.Join(actNames(), ",")+"; default: all.\nThe layers of the acts before stay armed, played or not")
 		seed  = fs.Uint64("seed", 1, "what the traffic is drawn from")
 		scale = fs.Float64("scale", storyScale, fmt.Sprintf("by how much the ladder's time constants are compressed, %d to %d", minScale, maxScale))
 		file  = fs.String("json", "", "write all figures to this `file`, for \"loadgen report\" too")
@@ -49,7 +49,7 @@ func storyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	if code, ok := parseFlags(fs, args, stderr); !ok {
 		return code
 	}
-	acts, err := chooseActs(story(), *only)
+	acts, err := chooseActs(*only)
 	if err == nil && !(*scale >= minScale && *scale <= maxScale) {
 		err = fmt.Errorf("-scale %v: must be from %d to %d", *scale, minScale, maxScale)
 	}
@@ -76,40 +76,52 @@ func storyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) int
 
 // playStory plays the chosen acts. The error is ctx's when it was stopped; the
 // run then holds what was played so far.
-func playStory(ctx context.Context, acts []act, s setting, out io.Writer, status *status) (*storyRun, error) {
+func playStory(ctx context.Context, chosen []string, s setting, out io.Writer, status *status) (*storyRun, error) {
 	run := &storyRun{started: time.Now(), setting: s}
 	run.open(out)
 	var armed []half // what earlier acts have left behind
 	for i, a := range story() {
-		if slices.ContainsFunc(acts, func(c act) bool { return c.name == a.name }) {
+		if slices.Contains(chosen, a.name) {
 			pr := &played{number: i + 1, act: a}
 			run.acts = append(run.acts, pr)
-			pr.open(out)
-			for h := range a.halves {
-				cfg := func(sh *shop.Shop) engine.Config {
-					c := baseConfig(sh)
-					for _, before := range append(slices.Clone(armed), a.halves[h]) {
-						if before.arm != nil {
-							before.arm(&c, s)
-						}
-					}
-					return c
-				}
-				t, err := perform(ctx, &a, h, cfg, s, func(t *take) { status.show(progressLine(pr, t)) })
-				status.clear()
-				if t != nil {
-					pr.takes = append(pr.takes, t)
-					pr.show(out, t)
-				}
-				if err != nil {
-					return run, err
-				}
+			if err := pr.play(ctx, armed, s, out, status); err != nil {
+				return run, err
 			}
-			pr.judge(out)
 		}
 		armed = append(armed, a.halves[1])
 	}
-	return run, nil
+	if slices.Contains(chosen, flapName) {
+		run.flap = &flapPlayed{number: len(story()) + 1}
+		run.flap.play(ctx, s, out)
+	}
+	return run, ctx.Err()
+}
+
+// play performs both halves behind what is armed already.
+func (p *played) play(ctx context.Context, armed []half, s setting, out io.Writer, status *status) error {
+	p.open(out)
+	for h := range p.act.halves {
+		cfg := func(sh *shop.Shop) engine.Config {
+			c := baseConfig(sh)
+			for _, before := range append(slices.Clone(armed), p.act.halves[h]) {
+				if before.arm != nil {
+					before.arm(&c, s)
+				}
+			}
+			return c
+		}
+		t, err := perform(ctx, &p.act, h, cfg, s, func(t *take) { status.show(progressLine(p, t)) })
+		status.clear()
+		if t != nil {
+			p.takes = append(p.takes, t)
+			p.show(out, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	p.judge(out)
+	return nil
 }
 
 func progressLine(pr *played, t *take) string {
@@ -118,28 +130,24 @@ func progressLine(pr *played, t *take) string {
 		pr.number, pr.act.title, t.half.name, s.At.Seconds(), t.last.Seconds(), s.Busy, s.Live, s.Queued, s.Level)
 }
 
-func actNames(acts []act) (names []string) {
-	for _, a := range acts {
+// actNames are the names that -acts knows, in the story's order.
+func actNames() (names []string) {
+	for _, a := range story() {
 		names = append(names, a.name)
 	}
-	return names
+	return append(names, flapName)
 }
 
-// chooseActs returns the named acts in the story's order; "" names all.
-func chooseActs(all []act, names string) ([]act, error) {
+// chooseActs reads -acts; "" names all.
+func chooseActs(names string) ([]string, error) {
 	if names == "" {
-		return all, nil
+		return actNames(), nil
 	}
-	wanted := strings.Split(names, ",")
-	var chosen []act
-	for _, a := range all {
-		if i := slices.Index(wanted, a.name); i >= 0 {
-			chosen = append(chosen, a)
-			wanted = slices.DeleteFunc(wanted, func(n string) bool { return n == a.name })
+	chosen := strings.Split(names, ",")
+	for _, n := range chosen {
+		if !slices.Contains(actNames(), n) {
+			return nil, fmt.Errorf("-acts: no act %q; there are %s", n, strings.Join(actNames(), ", "))
 		}
-	}
-	if len(wanted) > 0 {
-		return nil, fmt.Errorf("-acts: no act %q; there are %s", wanted[0], strings.Join(actNames(all), ", "))
 	}
 	return chosen, nil
 }

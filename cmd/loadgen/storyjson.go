@@ -17,6 +17,7 @@ type storyFigures struct {
 	True    bool            `json:"true"`
 	Seconds float64         `json:"seconds"`
 	Acts    []actFigures    `json:"acts"`
+	Flap    any             `json:"flap,omitempty"`
 	Report  report.Document `json:"report"`
 }
 
@@ -65,6 +66,9 @@ func (run *storyRun) json() storyFigures {
 	f := storyFigures{
 		Verb: "story", Seed: run.setting.seed, Scale: run.setting.scale, True: run.holds(),
 		Seconds: time.Since(run.started).Seconds(), Report: run.document(),
+	}
+	if run.flap != nil {
+		f.Flap = run.flap.result
 	}
 	for _, p := range run.acts {
 		a := actFigures{Name: p.act.name, Title: p.act.title, Tells: p.act.tells, True: p.judged && len(p.untrue) == 0, Untrue: p.untrue}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -17,6 +18,23 @@ type storyRun struct {
 	started time.Time
 	setting setting
 	acts    []*played
+	flap    *flapPlayed // nil: not chosen
+}
+
+// flapName is what -acts calls the last act.
+const flapName = "flap"
+
+// flapPlayed is the last act. It needs minutes, and a plant whose users come
+// back cold, so it plays in virtual time and not on the stage.
+type flapPlayed struct {
+	number int
+	ok     bool
+	result any
+}
+
+func (f *flapPlayed) play(ctx context.Context, s setting, w io.Writer) {
+	fmt.Fprintf(w, "\nAct %d: FLAP MODE\n%s\n", f.number, wrap("The same ladder with its dampers out sheds and restores at once: \"I got rid of test-mode traffic! Everything is fine! I brought it back! Everything is awful!\" A simulated service, in virtual time.", 98, "  "))
+	f.ok, f.result = flapAct(ctx, w, s.seed)
 }
 
 // played is one act that was played.
@@ -76,7 +94,8 @@ func (p *played) judge(w io.Writer) {
 
 // holds reports whether every act that was played to its end is true.
 func (run *storyRun) holds() bool {
-	return !slices.ContainsFunc(run.acts, func(p *played) bool { return !p.judged || len(p.untrue) > 0 })
+	return (run.flap == nil || run.flap.ok) &&
+		!slices.ContainsFunc(run.acts, func(p *played) bool { return !p.judged || len(p.untrue) > 0 })
 }
 
 // conclude prints what came out, and reports whether the story is true.
@@ -94,6 +113,9 @@ func (run *storyRun) verdict() string {
 		case len(p.untrue) > 0:
 			untrue = append(untrue, p.act.name)
 		}
+	}
+	if run.flap != nil && !run.flap.ok {
+		untrue = append(untrue, flapName)
 	}
 	switch {
 	case len(untrue) > 0:

@@ -86,7 +86,7 @@ func (r *row) share() float64 {
 
 func (r *row) add(e drive.Event) {
 	r.Offered++
-	if e.Skipped {
+	if e.Skipped != drive.NotSkipped {
 		r.Skipped++
 		return
 	}
@@ -138,7 +138,7 @@ func (t *take) add(e drive.Event) {
 	b := &t.buckets[int(due/bucketWidth)][e.Request.Class]
 	b.Offered++
 	switch {
-	case e.Skipped:
+	case e.Skipped != drive.NotSkipped:
 	case e.Result.End == target.Served:
 		b.Served++
 	case e.Result.End == target.Refused && e.Result.Status == 429:

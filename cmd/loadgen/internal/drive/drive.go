@@ -9,13 +9,27 @@ import (
 )
 
 // Late is how long after its due time a request may be sent without counting
-// as late.
-const Late = 10 * time.Millisecond
+// as late, and TooLate when it is not sent at all: a generator that cannot hold
+// the rate says so instead of stretching the load.
+const (
+	Late    = 10 * time.Millisecond
+	TooLate = time.Second
+)
+
+// Skip is why a request was never sent.
+type Skip uint8
+
+// The reasons.
+const (
+	NotSkipped Skip = iota
+	AtCap           // as many were on their way as may be
+	Behind          // its turn came later than TooLate
+)
 
 // Event is what became of one offered request. Times are since the start.
 type Event struct {
 	Request *target.Request
-	Skipped bool          // never sent: too many were in flight
+	Skipped Skip          // why it was never sent; NotSkipped when it was
 	Sent    time.Duration // when it was sent
 	Ended   time.Duration // when its end was known
 	Result  target.Result
@@ -28,7 +42,7 @@ func (e *Event) Response() time.Duration { return e.Ended - e.Request.Due }
 func (e *Event) Service() time.Duration { return e.Ended - e.Sent }
 
 // Late reports whether the generator sent the request late.
-func (e *Event) Late() bool { return !e.Skipped && e.Sent-e.Request.Due > Late }
+func (e *Event) Late() bool { return e.Skipped == NotSkipped && e.Sent-e.Request.Due > Late }
 
 // Options are the bounds of a run.
 type Options struct {
@@ -80,10 +94,14 @@ func Run(ctx context.Context, next func() (*target.Request, bool), to target.Tar
 		if ctx.Err() != nil {
 			break
 		}
+		if time.Since(start)-r.Due > TooLate {
+			events <- Event{Request: r, Skipped: Behind}
+			continue
+		}
 		select {
 		case places <- struct{}{}:
 		default:
-			events <- Event{Request: r, Skipped: true}
+			events <- Event{Request: r, Skipped: AtCap}
 			continue
 		}
 		flying.Add(1)
