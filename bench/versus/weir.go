@@ -89,7 +89,7 @@ func weirSubject(e *engine.Engine, claims func(key.Key, []engine.Claim) []engine
 // kept for critical requests.
 func weirGate(l limit, _ int) (subject, error) {
 	e, err := engine.New(engine.Config{
-		Gate:   engine.Gate{Capacity: int(inside(l)) * 5 / 4, Reserve: 0.2},
+		Gate:   engine.Gate{Capacity: int(inside(l)*5+3) / 4, Reserve: 0.2},
 		Ladder: engine.Ladder{Mode: engine.Off},
 	})
 	if err != nil {

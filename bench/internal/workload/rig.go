@@ -40,7 +40,7 @@ type Rig struct {
 	Engine       *engine.Engine
 	rate, flight engine.LimitID
 	class        engine.Class
-	held         []engine.Ticket
+	held         []*engine.Ticket
 }
 
 // NewRig returns a rig for a number of keys. Its table has room for exactly
@@ -124,7 +124,7 @@ func (r *Rig) saturate(by By, keys int) {
 		for id := range keys {
 			k := r.Engine.Key(Name(id))
 			t := r.Engine.Admit(engine.Request{Class: r.class, Claims: []engine.Claim{r.flight.Claim(k)}})
-			r.held = append(r.held, t)
+			r.held = append(r.held, &t)
 		}
 	case ByWorker:
 		for deadline := time.Now().Add(30 * time.Second); r.Engine.Snapshot().Ladder.Level < 2; {
@@ -140,7 +140,7 @@ func (r *Rig) saturate(by By, keys int) {
 func (r *Rig) hold() bool {
 	t := r.Engine.Admit(engine.Request{Class: r.class})
 	if t.OK() {
-		r.held = append(r.held, t)
+		r.held = append(r.held, &t)
 	}
 	return t.OK()
 }
@@ -175,8 +175,8 @@ func (r *Rig) Decide(text string) bool {
 
 // Close gives back what the rig holds and stops the engine.
 func (r *Rig) Close() {
-	for i := range r.held {
-		r.held[i].Done(engine.Success)
+	for _, t := range r.held {
+		t.Done(engine.Success)
 	}
 	_ = r.Engine.Close()
 }
