@@ -51,6 +51,21 @@ type Rule struct {
 // Max returns the largest cost that can ever pass.
 func (r *Rule) Max() int64 { return r.max }
 
+// SameWindows reports whether the words of prev, of the same kind, count in the
+// same windows as those of r.
+func (r *Rule) SameWindows(prev *Rule) bool {
+	return r.sub == prev.sub && (r.cal == nil || r.cal.Same(prev.cal))
+}
+
+// With returns the rule with the calendar of prev.
+func (r Rule) With(prev *Rule) Rule {
+	r.cal = prev.cal
+	return r
+}
+
+// Calendar returns the calendar of a quota, nil for other kinds.
+func (r *Rule) Calendar() *Calendar { return r.cal }
+
 // At returns the instant now (ns since the engine's epoch) on the rule's own
 // clock: token units, window or sub-window. Steps take instants, not times.
 func (r *Rule) At(now int64) uint64 {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,21 +15,157 @@ type Clock interface {
 	Wall() time.Time
 }
 
-// realClock measures from the moment the engine was made: a start kept in a
-// package variable would lie outside a testing/synctest bubble.
-type realClock struct{ epoch time.Time }
+// tickEvery is how often the ticker publishes the time.
+const tickEvery = time.Millisecond
 
-func (c realClock) Now() time.Duration { return time.Since(c.epoch) }
-func (c realClock) Wall() time.Time    { return time.Now() }
+// timeline is the engine's own time, in ns since its epoch: the real one, and
+// the published one that most decisions are made on.
+//
+// Reading the clock takes longer than all the rest of a decision, so the ticker
+// publishes it about every millisecond. A refusal is never decided on a
+// published time, and the published time only moves forward. Hence, with D the
+// largest age of a published time when it is used (the ticker's lateness plus
+// the requester's own stall), no key is granted more than
+// burst + rate*L + min(burst, rate*D) in any real interval L, and nothing is
+// refused falsely.
+type timeline struct {
+	_         [64]byte
+	published atomic.Int64
+	_         [56]byte
 
-// ManualClock is a Clock that stands still until it is moved, for tests and
-// simulations. Its methods are safe for concurrent use.
-type ManualClock struct {
-	mu    sync.Mutex
-	now   time.Duration
-	wall  time.Time
-	ticks []func(now time.Duration)
+	clock Clock     // nil: the real one
+	epoch time.Time // of the real one; a package variable would lie outside a testing/synctest bubble
+	base  time.Duration
 }
 
-// NewManualClock returns a clock whose wall time is the given one.
-func NewManualClock(wall time.Time) *ManualClock { return &ManualClock{wall: wall} }
+func newTimeline(c Clock) *timeline {
+	t := &timeline{clock: c, epoch: time.Now()}
+	if c != nil {
+		t.base, t.epoch = c.Now(), c.Wall().Round(0)
+	}
+	return t
+}
+
+// Now reads the clock.
+func (t *timeline) Now() int64 {
+	if t.clock == nil {
+		return int64(time.Since(t.epoch))
+	}
+	return int64(t.clock.Now() - t.base)
+}
+
+// Wall reads the time of day.
+func (t *timeline) Wall() time.Time {
+	if t.clock == nil {
+		return time.Now()
+	}
+	return t.clock.Wall()
+}
+
+// Time is the moment now as a time.Time of which only differences mean
+// anything.
+func (t *timeline) Time(now int64) time.Time { return t.epoch.Add(time.Duration(now)) }
+
+// Publish makes the published time at least now.
+func (t *timeline) Publish(now int64) {
+	for {
+		old := t.published.Load()
+		if old >= now || t.published.CompareAndSwap(old, now) {
+			return
+		}
+	}
+}
+
+// ManualClock is a Clock that stands still until it is moved, for tests and
+// simulations. Moving it runs the ticks of the engines on it, in the caller's
+// goroutine. Its methods are safe for concurrent use.
+type ManualClock struct {
+	moving sync.Mutex // one move at a time
+
+	mu      sync.Mutex
+	now     time.Duration
+	wall    time.Time
+	tickers map[*Engine]struct{}
+}
+
+// NewManualClock returns a clock whose time of day is wall.
+func NewManualClock(wall time.Time) *ManualClock {
+	return &ManualClock{wall: wall, tickers: map[*Engine]struct{}{}}
+}
+
+// Now returns the time since the clock was made.
+func (c *ManualClock) Now() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Wall returns the time of day.
+func (c *ManualClock) Wall() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wall
+}
+
+// Advance moves the clock by d, 0 or more, and runs every tick that falls due on
+// the way.
+func (c *ManualClock) Advance(d time.Duration) {
+	c.moving.Lock()
+	defer c.moving.Unlock()
+	for end := c.Now() + max(d, 0); ; {
+		now := c.Now()
+		step := end - now
+		engines := c.engines()
+		for _, e := range engines {
+			step = min(step, e.untilTick(now))
+		}
+		c.move(step)
+		for _, e := range engines {
+			e.tick(e.time.Now())
+		}
+		if now+step >= end {
+			return
+		}
+	}
+}
+
+// Drift moves the clock by d, 0 or more, without running any tick: what an
+// engine sees whose ticker gets no processor.
+func (c *ManualClock) Drift(d time.Duration) { c.move(max(d, 0)) }
+
+// StepWall moves the time of day alone, by any d, as an operator does who sets
+// the clock.
+func (c *ManualClock) StepWall(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wall = c.wall.Add(d)
+}
+
+func (c *ManualClock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now += d
+	c.wall = c.wall.Add(d)
+}
+
+func (c *ManualClock) engines() []*Engine {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	es := make([]*Engine, 0, len(c.tickers))
+	for e := range c.tickers {
+		es = append(es, e)
+	}
+	return es
+}
+
+func (c *ManualClock) add(e *Engine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tickers[e] = struct{}{}
+}
+
+func (c *ManualClock) remove(e *Engine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.tickers, e)
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/bucket"
+	"github.com/weir-go/weir/key"
 	"github.com/weir-go/weir/ladder"
 )
 
@@ -128,4 +129,7 @@ type Config struct {
 	// be.
 	Sync   Syncer
 	Logger *slog.Logger // nil discards
+	// Redact turns a key into what the log of a shadow limit may show of it; nil
+	// shows nothing.
+	Redact func(key.Key) string
 }

@@ -60,7 +60,7 @@ func (l Layer) String() string {
 type Decision struct {
 	Reason Reason
 	Layer  Layer   // the layer that refused; LayerNone when admitted
-	Limit  LimitID // the limit that gates; 0 when admitted or when no limit refused
+	Limit  LimitID // the limit that refused, of several the one that gates; when admitted, the tightest
 	// RetryAfter is how long to wait before the same request can pass, never
 	// shorter than the truth: the maximum over all limits that refused. 0 when
 	// admitted, -1 when waiting does not help.

@@ -1,16 +1,102 @@
 package engine
 
 import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v3"
+	"github.com/weir-go/weir/gate"
 	"github.com/weir-go/weir/key"
+	"github.com/weir-go/weir/shard"
 )
 
-// Engine decides.
-type Engine struct{ h key.Hasher }
+// Engine decides whether requests may start. Make one with New; all its methods
+// are safe for concurrent use.
+type Engine struct {
+	// What Admit reads and nobody writes often.
+	plan       atomic.Pointer[plan]
+	time       *timeline
+	table      *shard.Table
+	tallies    []tally
+	stripeMask uint32
+	precise    bool
+	hasher     key.Hasher
+	level      atomic.Uint64 // a ladder.Word
+	layerMode  [numLayers]atomic.Uint64
+	lease      atomic.Pointer[lease]
 
-// New returns an engine for the configuration, or all that is wrong with it.
-func New(cfg Config) (*Engine, error) { return &Engine{h: key.NewHasher(cfg.Secret)}, nil }
+	gate gate.Gate
 
-// Must returns e, and panics when err is not nil.
+	misuse   misuse
+	open     []openTicket
+	nextCell atomic.Uint32
+
+	// What happens on the way of a request and is told later, by the ticker.
+	samples *xsync.MPMCQueueOf[WouldRefuse]
+	notes   *xsync.MPMCQueueOf[note]
+
+	// Guarded by mu: Swap, SetMode, Close.
+	mu     sync.Mutex
+	byName map[string]LimitID
+	modes  map[string]Mode // of "all" and the layers, as set
+	names  atomic.Pointer[[]*control]
+
+	ticker ticker
+	logger *slog.Logger
+	stop   chan struct{}
+	ended  chan struct{}
+}
+
+// openTickets is how many sampled tickets can be open at once.
+const openTickets = 256
+
+// New returns an engine for the configuration, and starts its ticker, or an
+// error that lists all that is wrong with it: every one names the limit, the
+// field and the value.
+func New(cfg Config) (*Engine, error) {
+	if err := validate(cfg); err != nil {
+		return nil, err
+	}
+	if cfg.MaxEntries == 0 {
+		cfg.MaxEntries = 1 << 20
+	}
+	e := &Engine{
+		time:    newTimeline(cfg.Clock),
+		precise: cfg.PreciseClock,
+		hasher:  key.NewHasher(cfg.Secret),
+		open:    make([]openTicket, openTickets),
+		samples: xsync.NewMPMCQueueOf[WouldRefuse](1024),
+		notes:   xsync.NewMPMCQueueOf[note](64),
+		byName:  map[string]LimitID{},
+		modes:   map[string]Mode{},
+		logger:  cfg.Logger,
+		stop:    make(chan struct{}),
+		ended:   make(chan struct{}),
+	}
+	if e.logger == nil {
+		e.logger = slog.New(slog.DiscardHandler)
+	}
+	n := stripes()
+	e.tallies, e.stripeMask = make([]tally, n), uint32(n-1)
+	e.names.Store(&[]*control{nil})
+	e.table = shard.New(cfg.MaxEntries, e.time)
+	e.ticker.init(e, cfg)
+	if cfg.Sync != nil {
+		if err := cfg.Sync.Start(host{e}); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.install(cfg); err != nil {
+		return nil, err
+	}
+	e.run(cfg.Clock)
+	return e, nil
+}
+
+// Must returns e, and panics when err is not nil. It is for engines whose
+// configuration is written in the program.
 func Must(e *Engine, err error) *Engine {
 	if err != nil {
 		panic(err)
@@ -18,42 +104,124 @@ func Must(e *Engine, err error) *Engine {
 	return e
 }
 
-// Key returns the identity of the parts for this engine's limits.
-func (e *Engine) Key(parts ...string) key.Key { return e.h.Key(parts...) }
+// Key returns the identity of the parts, by which this engine tells callers
+// apart. It does not allocate, and takes parts of any number and length.
+func (e *Engine) Key(parts ...string) key.Key { return e.hasher.Key(parts...) }
 
-// Limit returns the handle of the named limit.
-func (e *Engine) Limit(name string) (LimitID, bool) { return 0, false }
+// Limit returns the handle of the named limit; ok is false when the
+// configuration has none of that name. Resolve a name once, at wiring: the
+// handle stays valid across Swap, and when a Swap removes the limit, claims on
+// it pass.
+func (e *Engine) Limit(name string) (id LimitID, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	id, ok = e.byName[name]
+	return id, ok && e.plan.Load().limits[id].live
+}
 
-// LimitName returns the name of a limit, also after a Swap removed it.
-func (e *Engine) LimitName(id LimitID) string { return "" }
+// LimitName returns the name of a limit, also after a Swap removed it; "" for a
+// handle that was never given out.
+func (e *Engine) LimitName(id LimitID) string {
+	if names := *e.names.Load(); id != 0 && int(id) < len(names) {
+		return names[id].name
+	}
+	return ""
+}
 
-// Admit decides.
-func (e *Engine) Admit(req Request) (t Ticket) { return }
+// now is the time that most decisions are made on.
+func (e *Engine) now() int64 {
+	if e.precise {
+		return e.time.Now()
+	}
+	return e.time.published.Load()
+}
 
-// SetMode changes the mode of a limit, a layer ("rate", "concurrency",
-// "fleet", "worker") or "all".
-func (e *Engine) SetMode(target string, m Mode) error { return nil }
+// Close stops the ticker. Afterwards Admit answers by the limits' fail
+// policies, and Done still works. Closing twice is fine.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	p := *e.plan.Load()
+	again := p.closed
+	p.closed = true
+	e.plan.Store(&p)
+	e.mu.Unlock()
+	if again {
+		return nil
+	}
+	if c, ok := e.time.clock.(*ManualClock); ok {
+		c.remove(e)
+	} else {
+		close(e.stop)
+		<-e.ended
+	}
+	if p.cfg.Sync != nil {
+		return p.cfg.Sync.Close()
+	}
+	return nil
+}
 
-// Swap replaces the configuration.
-func (e *Engine) Swap(cfg Config) error { return nil }
+// run starts the ticker: a goroutine, or the clock's own hand.
+func (e *Engine) run(c Clock) {
+	e.tick(e.time.Now())
+	if m, ok := c.(*ManualClock); ok {
+		m.add(e)
+		return
+	}
+	go func() {
+		defer close(e.ended)
+		t := time.NewTicker(tickEvery)
+		defer t.Stop()
+		for {
+			select {
+			case <-e.stop:
+				return
+			case <-t.C:
+				e.tick(e.time.Now())
+			}
+		}
+	}()
+}
 
-// Snapshot returns the state and the counters.
-func (e *Engine) Snapshot() Snapshot { return Snapshot{} }
+// lease bounds the gate by what the fleet allows this instance.
+type lease struct {
+	GateLease
+	peak    atomic.Int64
+	refused atomic.Uint64
+}
 
-// Close stops the ticker.
-func (e *Engine) Close() error { return nil }
+// enter takes a place in the gate, under the fleet's lease if there is one.
+func (e *Engine) enter(critical bool) bool {
+	l := e.lease.Load()
+	if l == nil {
+		return e.gate.Enter(critical)
+	}
+	return e.enterLeased(l, critical)
+}
 
-// Ticket is the answer to Admit.
-type Ticket struct{ d Decision }
-
-// OK reports whether the request was admitted.
-func (t *Ticket) OK() bool { return t.d.Reason == Admitted }
-
-// Decision returns the answer in numbers.
-func (t *Ticket) Decision() Decision { return t.d }
-
-// Done gives back what the request holds.
-func (t *Ticket) Done(o Outcome) {}
-
-// Settle names the real cost of a claim.
-func (t *Ticket) Settle(l LimitID, actual int64) {}
+// enterLeased reads the clock only for what the lease alone allows: after a
+// pause of the process the published time is as old as the pause.
+func (e *Engine) enterLeased(l *lease, critical bool) bool {
+	_, hard := e.gate.Limits()
+	if l.Total != 0 && (hard == 0 || l.Total < hard) {
+		hard = l.Total
+	}
+	if critical {
+		return e.gate.EnterWithin(true, 0, hard)
+	}
+	ok := e.gate.EnterWithin(false, min(l.Other, l.Fallback), hard)
+	if !ok && l.Other > l.Fallback && e.time.Now() <= l.Until {
+		ok = e.gate.EnterWithin(false, l.Other, hard)
+	}
+	if !ok {
+		l.refused.Add(1)
+		select {
+		case l.Wake <- struct{}{}:
+		default:
+		}
+		return false
+	}
+	_, other := e.gate.Inside()
+	for p := l.peak.Load(); int64(other) > p && !l.peak.CompareAndSwap(p, int64(other)); p = l.peak.Load() {
+	}
+	return true
+}

@@ -29,17 +29,29 @@ func Allocation(capacity int, reserve float64) int {
 // requests in all may be inside. Both are 0 to 2^32-1. When fewer fit than are
 // inside, nothing is admitted until they have left.
 func (g *Gate) Resize(allocation, hardCap int) {
+	g.limits.Store(pack(allocation, hardCap))
+}
+
+func pack(allocation, hardCap int) uint64 {
 	if hardCap == 0 {
 		hardCap = half
 	}
-	g.limits.Store(uint64(hardCap)<<32 | uint64(allocation))
+	return uint64(hardCap)<<32 | uint64(allocation)
 }
 
 // Enter takes a place, or reports that there is none for this request.
-func (g *Gate) Enter(critical bool) bool {
+func (g *Gate) Enter(critical bool) bool { return g.take(critical, g.limits.Load()) }
+
+// EnterWithin is Enter with an allocation and a hard cap (0: none) other than
+// Resize's, for as long as somebody else lends them.
+func (g *Gate) EnterWithin(critical bool, allocation, hardCap int) bool {
+	return g.take(critical, pack(allocation, hardCap))
+}
+
+func (g *Gate) take(critical bool, limits uint64) bool {
 	for {
 		w := g.word.Load()
-		next, ok := enter(w, g.limits.Load(), critical)
+		next, ok := enter(w, limits, critical)
 		if !ok {
 			return false
 		}
@@ -47,12 +59,6 @@ func (g *Gate) Enter(critical bool) bool {
 			return true
 		}
 	}
-}
-
-// Fits reports whether Enter would have admitted, taking nothing.
-func (g *Gate) Fits(critical bool) bool {
-	_, ok := enter(g.word.Load(), g.limits.Load(), critical)
-	return ok
 }
 
 // enter is the step: both caps are checked on one word, so no interleaving of

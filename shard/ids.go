@@ -2,10 +2,13 @@ package shard
 
 import (
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weir-go/weir/bucket"
+	"github.com/weir-go/weir/internal/atom"
 )
 
 // ErrNoID says that all 255 table ids are in use.
@@ -15,9 +18,9 @@ var ErrNoID = errors.New("no table id is free: 255 rules are in use or were unti
 // word is to be read, whoever it belongs to.
 type ids struct {
 	rules  [maxIDs]atomic.Pointer[bucket.Rule]
-	shadow [maxIDs]atomic.Bool
-	spills [maxIDs]atomic.Bool // overflow words of the id have been used
-	dying  [maxIDs]atomic.Bool // retired: idle words are erased
+	shadow [maxIDs]atom.Bool
+	spills [maxIDs]atom.Bool // overflow words of the id have been used
+	dying  [maxIDs]atom.Bool // retired: idle words are erased
 
 	mu   sync.Mutex
 	used [maxIDs]bool
@@ -66,6 +69,18 @@ func (t *Table) Retire(id uint8) {
 // one under way saw only a part of the table, and a second one outlives any
 // request that still has the old rule in hand.
 const retireSweeps = 2
+
+// Span returns within which time a whole sweep must pass, for the words of
+// every rule to stay good.
+func (t *Table) Span() time.Duration {
+	span := time.Duration(math.MaxInt64)
+	for id := range t.ids.rules {
+		if r := t.ids.rules[id].Load(); r != nil {
+			span = min(span, r.Span())
+		}
+	}
+	return span
+}
 
 // swept ends a whole sweep that found these many words of each id.
 func (x *ids) swept(found *[maxIDs]int) {

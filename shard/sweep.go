@@ -36,6 +36,30 @@ func (t *Table) Lines() int { return len(t.lines) }
 // Entries returns how many words said something as of the last whole sweep.
 func (t *Table) Entries() int { return int(t.sweep.entries.Load()) }
 
+// InUse sums, by table id, what the words of in-flight limits and of holds have
+// out now. It reads the whole table.
+func (t *Table) InUse() (sums [maxIDs]int64) {
+	for i := range t.lines {
+		for j := range t.lines[i].slots {
+			s := &t.lines[i].slots[j]
+			r := t.ids.rules[uint8(s.tag.Load())].Load()
+			if r == nil || r.Kind != bucket.Flight && r.Kind != bucket.Hold {
+				continue
+			}
+			tag, w := s.tag.Load(), s.word.Load()
+			if w&bucket.Payload == bucket.Frozen || s.tag.Load() != tag {
+				continue
+			}
+			if r.Kind == bucket.Hold {
+				sums[uint8(tag)] += bucket.Held(w)
+			} else {
+				sums[uint8(tag)] += bucket.InUse(w)
+			}
+		}
+	}
+	return sums
+}
+
 func (t *Table) visit(ln uint64, now int64) {
 	own := ln*slotsPerLine < t.main // an overflow word has no tag of a key
 	l := &t.lines[ln]

@@ -164,7 +164,10 @@ func TestExploreNobodyIsRefusedForAnother(t *testing.T) {
 	old.undo()
 	var a, a2, b acct
 	w.explore(explore.Scenario{
-		Reset: func() { a, a2, b = l.of(0xa), l.of(0xa), l.of(0xb) },
+		Reset: func() {
+			a, a2, b = l.of(0xa), l.of(0xa), l.of(0xb)
+			a2.other, b.other = &b, &a2
+		},
 		Threads: []func(){
 			func() { a.take(1) },
 			func() {

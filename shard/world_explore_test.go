@@ -83,11 +83,27 @@ type acct struct {
 	admitted int64 // sum of the costs that passed
 	refused  int64 // sum of those that did not
 	from     int64 // when the first that passed was asked
+	other    *acct // the thread's other account
+}
+
+// summary is the account after a call: all that the thread's further doings
+// depend on.
+func (a *acct) summary() {
+	v := a.values()
+	if a.other != nil {
+		v = append(v, a.other.values()...)
+	}
+	explore.Summary(v...)
+}
+
+func (a *acct) values() []uint64 {
+	return []uint64{uint64(a.Claim.Slot), a.Claim.Word, uint64(a.admitted), uint64(a.refused), uint64(a.from)}
 }
 
 // take asks for cost as the engine does: look, commit, and decide again when
 // that fails.
 func (a *acct) take(cost int64) bool {
+	defer a.summary()
 	now := a.Now()
 	a.Claim = Claim{H: a.h, Cost: cost, Rule: a.Rule, ID: a.ID}
 	if a.tab.Look(&a.Claim, now) && a.tab.Commit(&a.Claim) || a.tab.Take(&a.Claim, now, false) == Taken {
@@ -105,6 +121,7 @@ func (a *acct) take(cost int64) bool {
 func (a *acct) undo() {
 	a.tab.Undo(&a.Claim)
 	a.admitted -= a.Claim.Cost
+	a.summary()
 }
 
 // peek looks and changes nothing.

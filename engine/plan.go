@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/bucket"
+)
+
+// plan is one configuration, resolved: everything that Admit reads, behind one
+// pointer. It is immutable; Swap replaces it.
+type plan struct {
+	cfg    Config
+	limits []limit // by LimitID; removed ones stay, not live
+	deflt  Class
+	gated  bool // there is a layer 3
+	closed bool // after Close
+	// What refusals of the layers tell clients to wait.
+	gateRetry, ladderRetry time.Duration
+}
+
+// limit is a limit as Admit sees it.
+type limit struct {
+	rule bucket.Rule // also of the hold, for a post-paid bucket: what is taken
+	ctl  *control
+	// shared decides instead of the table when the limit is synced.
+	shared Shared
+
+	kind     Kind
+	layer    Layer
+	live     bool
+	postPaid bool
+	fail     Fail
+	overflow Overflow
+	table    uint8 // table id of the word that is taken
+	bucket   uint8 // post-paid bucket: table id of the bucket beside the hold
+	id       LimitID
+	retry    time.Duration
+	// charge is the bucket's own rule, for a post-paid bucket.
+	charge *bucket.Rule
+	cal    *bucket.Calendar
+	cfg    Limit
+}
+
+// reason is what a refusal by this limit is called.
+func (l *limit) reason() Reason {
+	if l.kind == InFlight {
+		return Full
+	}
+	return Limited
+}
+
+// control is what stays of a limit through every Swap, also when it is removed.
+type control struct {
+	name string
+	// mode is the mode in force: one word, so that changing it is one store.
+	mode atomic.Uint64
+	own  Mode   // as configured or set; guarded by Engine.mu
+	salt uint64 // of its ramp
+	// layer is of its latest kind; guarded by Engine.mu.
+	layer    Layer
+	inflight atomic.Int64 // not counted on the way of a request: see Snapshot
+	tallies  []limitTally
+}
+
+// place says where on a ramp of [0, modeOne) a key lies: by the stable hash,
+// salted so that two limits do not pick the same keys.
+func place(p, salt uint64) uint64 {
+	x := (p ^ salt) * 0x9e3779b97f4a7c15
+	x = (x ^ x>>32) * 0xbf58476d1ce4e5b9
+	return x >> 48
+}
+
+// What a limit does for one request.
+type action uint8
+
+const (
+	skip action = iota
+	watch
+	enforce
+)
+
+// action resolves a ramp for a key.
+func (m Mode) action(p, salt uint64) action {
+	if m == Enforce {
+		return enforce
+	}
+	at := place(p, salt)
+	switch on := m.enabled(); {
+	case at >= on:
+		return skip
+	// Enforced is a share of the enabled keys: the lowest of them.
+	case at<<16 < on*m.enforced():
+		return enforce
+	}
+	return watch
+}

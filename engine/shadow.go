@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/weir-go/weir/key"
+)
+
+// WouldRefuse is one request that a shadow limit would have refused.
+type WouldRefuse struct {
+	Limit      LimitID
+	Class      Class
+	Reason     Reason
+	Key        key.Key
+	RetryAfter time.Duration
+}
+
+// shadowSample is how many of a limit's would-be refusals go to the log: the
+// first, and then one in.
+const shadowSample = 256
+
+// wouldRefuse counts what a shadow limit would have done, and now and then
+// notes whom it would have hit.
+func (e *Engine) wouldRefuse(s *step, class Class, now int64) {
+	d := e.verdict(s, now)
+	if n := s.l.ctl.tally(e.stripeMask).would[class][d.Reason].Add(1); n%shadowSample == 1 {
+		e.samples.TryEnqueue(WouldRefuse{s.l.id, class, d.Reason, s.key, d.RetryAfter})
+	}
+}
