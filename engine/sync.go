@@ -111,7 +111,7 @@ type Shared interface {
 	Undo(h Handle, now int64)
 	// Refused tells of a request that this limit refused with the step s, once
 	// per request: refused demand is demand.
-	Refused(s SharedStep, now, cost int64)
+	Refused(k key.Key, s SharedStep, now, cost int64)
 	// Done gives back what an InFlight limit holds; id is the Handle's.
 	Done(id uint64, cost int64)
 }

@@ -31,17 +31,14 @@ func (s *Store) Records(name string) map[fleet.Boot]Record {
 func (s *Store) Beat(now float64, boot fleet.Boot, b *fleet.Beat) fleet.BeatReply {
 	s.Commands++
 	g := s.groups[b.Group]
-	if g == nil || !s.Eternal && g.till <= now || g.born > now {
-		if g == nil || g.born <= now {
-			g = &group{rec: map[fleet.Boot]Record{}}
-		}
-		g.born = now
-		if s.groups == nil {
-			s.groups = map[string]*group{}
-		}
-		s.groups[b.Group] = g
+	if g == nil || !s.Eternal && g.till <= now {
+		g = &group{born: now, rec: map[fleet.Boot]Record{}}
 	}
-	learning := now-g.born < b.TTL
+	born := g.born
+	if born > now {
+		born = now
+	}
+	learning := now-born < b.TTL
 	r := fleet.BeatReply{Now: now, Instances: 1, Capacity: b.Capacity, Critical: b.Critical, Other: b.Other}
 	mine, known := g.rec[boot]
 	var leased float64
@@ -96,7 +93,11 @@ func (s *Store) Beat(now float64, boot fleet.Boot, b *fleet.Beat) fleet.BeatRepl
 	for _, who := range gone {
 		delete(g.rec, who)
 	}
-	g.till = now + fleet.GroupTTL
+	g.born, g.till = born, now+fleet.GroupTTL
+	if s.groups == nil {
+		s.groups = map[string]*group{}
+	}
+	s.groups[b.Group] = g
 	return r
 }
 
