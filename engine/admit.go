@@ -220,7 +220,7 @@ func (e *Engine) gating(steps []step, class Class, now int64) Decision {
 		}
 		d := e.verdict(s, now)
 		if s.l.shared != nil {
-			s.l.shared.Refused(s.shared, now, s.Cost)
+			s.l.shared.Refused(s.key, s.shared, now, s.Cost)
 		}
 		if gate.Layer == LayerNone || later(d, gate) {
 			gate = d
