@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/engine"
-	"github.com/weir-go/weir/key"
 	"github.com/weir-go/weir/ladder"
 )
 
@@ -20,10 +19,30 @@ func weirRate(l limit, keys int) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
-	requests, _ := e.Limit("requests")
-	return weirSubject(e, func(k key.Key, c []engine.Claim) []engine.Claim {
-		return append(c, requests.Claim(k))
-	}), nil
+	return oneClaim(e, "requests"), nil
+}
+
+// weirInFlight is one count of requests in flight per key.
+func weirInFlight(l limit, keys int) (subject, error) {
+	e, err := engine.New(engine.Config{
+		Limits:     []engine.Limit{{Name: "inside", Kind: engine.InFlight, Max: inside(l)}},
+		Ladder:     engine.Ladder{Mode: engine.Off},
+		MaxEntries: max(keys, 1<<10),
+	})
+	if err != nil {
+		return subject{}, err
+	}
+	return oneClaim(e, "inside"), nil
+}
+
+// oneClaim is requests with a claim on one limit. A whole decision is the key's
+// identity, Admit and Done.
+func oneClaim(e *engine.Engine, name string) subject {
+	l, _ := e.Limit(name)
+	admit := func(text string) engine.Ticket {
+		return e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{l.Claim(e.Key(text))}})
+	}
+	return weirSubject(e, admit)
 }
 
 // weirAll is all four layers: a rate and an in-flight claim on the key, the
@@ -45,44 +64,10 @@ func weirAll(l limit, keys int) (subject, error) {
 	}
 	requests, _ := e.Limit("requests")
 	in, _ := e.Limit("inside")
-	return weirSubject(e, func(k key.Key, c []engine.Claim) []engine.Claim {
-		return append(c, requests.Claim(k), in.Claim(k))
+	return weirSubject(e, func(text string) engine.Ticket {
+		k := e.Key(text)
+		return e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{requests.Claim(k), in.Claim(k)}})
 	}), nil
-}
-
-func weirInFlight(l limit, keys int) (subject, error) {
-	e, err := engine.New(engine.Config{
-		Limits:     []engine.Limit{{Name: "inside", Kind: engine.InFlight, Max: inside(l)}},
-		Ladder:     engine.Ladder{Mode: engine.Off},
-		MaxEntries: max(keys, 1<<10),
-	})
-	if err != nil {
-		return subject{}, err
-	}
-	in, _ := e.Limit("inside")
-	return weirSubject(e, func(k key.Key, c []engine.Claim) []engine.Claim {
-		return append(c, in.Claim(k))
-	}), nil
-}
-
-// weirSubject turns keys into requests. A whole decision is the key's identity,
-// Admit and Done.
-func weirSubject(e *engine.Engine, claims func(key.Key, []engine.Claim) []engine.Claim) subject {
-	return subject{
-		decide: func(text string) bool {
-			var c [2]engine.Claim
-			t := e.Admit(engine.Request{Class: engine.Read, Claims: claims(e.Key(text), c[:0])})
-			ok := t.OK()
-			t.Done(engine.Success)
-			return ok
-		},
-		take: func(text string) bool {
-			var c [2]engine.Claim
-			t := e.Admit(engine.Request{Class: engine.Read, Claims: claims(e.Key(text), c[:0])})
-			return t.OK()
-		},
-		bytes: func() uint64 { return uint64(e.Snapshot().Table.Bytes) },
-	}
 }
 
 // weirGate is layer 3 alone: one count for the process, of which a fifth is
@@ -95,16 +80,23 @@ func weirGate(l limit, _ int) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
+	return weirSubject(e, func(string) engine.Ticket {
+		return e.Admit(engine.Request{Class: engine.Read})
+	}), nil
+}
+
+func weirSubject(e *engine.Engine, admit func(text string) engine.Ticket) subject {
 	return subject{
-		decide: func(string) bool {
-			t := e.Admit(engine.Request{Class: engine.Read})
+		decide: func(text string) bool {
+			t := admit(text)
 			ok := t.OK()
 			t.Done(engine.Success)
 			return ok
 		},
-		take: func(string) bool {
-			t := e.Admit(engine.Request{Class: engine.Read})
+		take: func(text string) bool {
+			t := admit(text)
 			return t.OK()
 		},
-	}, nil
+		bytes: func() uint64 { return uint64(e.Snapshot().Table.Bytes) },
+	}
 }
