@@ -29,3 +29,16 @@ type BinderFunc func(a Attrs, dst []engine.Claim) engine.Request
 
 // Bind calls f.
 func (f BinderFunc) Bind(a Attrs, dst []engine.Claim) engine.Request { return f(a, dst) }
+
+// DirectPeer is what an Attrs may know besides: the other end of the
+// connection, which no header can forge. A class header is believed only of
+// trusted direct peers, and of nobody when the Attrs does not know them.
+type DirectPeer interface {
+	DirectPeer() netip.Addr
+}
+
+// Exempter is what a Binder may know besides: requests that no layer may touch,
+// at any level of shedding. A transport asks before it binds.
+type Exempter interface {
+	Exempt(a Attrs) bool
+}
