@@ -13,7 +13,7 @@ import (
 const (
 	workers  = 40
 	queue    = 2000 // so long that patience ends a wait, not the queue
-	patience = 1100 * time.Millisecond
+	patience = 1200 * time.Millisecond
 )
 
 // act is one scene of the story: an incident, played twice on the same traffic,
@@ -85,5 +85,9 @@ const (
 
 // baseConfig is the engine in front of the shop before anything is armed.
 func baseConfig(s *shop.Shop) engine.Config {
-	return engine.Config{Workers: s.Pool.Stats, MaxEntries: 1 << 14, Ladder: engine.Ladder{Mode: engine.Off}}
+	return engine.Config{
+		MaxEntries: 1 << 14,
+		Workers:    s.Pool.Stats,
+		Ladder:     engine.Ladder{Mode: engine.Off, Signal: s.Pool.Reading},
+	}
 }

@@ -19,7 +19,7 @@ import (
 const (
 	liveUsers, testUsers = 400, 100
 
-	testRate, readRate, writeRate, chargeRate = 16, 80, 32, 30
+	testRate, readRate, writeRate, chargeRate = 16, 80, 32, 28
 )
 
 func perSecond(n int64) arrival.Constant { return arrival.Constant{N: n, Per: time.Second} }
