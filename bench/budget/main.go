@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"time"
-
-	"github.com/weir-go/weir/bench/internal/laps"
 )
 
 func main() {
@@ -22,10 +20,10 @@ func main() {
 	}
 	r, err := measure(o)
 	if err == nil {
-		err = r.print(os.Stdout)
+		err = r.Print(os.Stdout)
 	}
 	if err == nil {
-		err = laps.WriteJSON(*jsonPath, r)
+		err = r.WriteJSON(*jsonPath)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "budget:", err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -10,43 +9,13 @@ import (
 	"github.com/weir-go/weir/bench/internal/workload"
 )
 
-// Report is everything one run measured.
-type Report struct {
-	Machine laps.Machine  `json:"machine"`
-	Budgets []laps.Budget `json:"budgets"`
-	Figures []Figure      `json:"figures"`
-}
-
-// Figure is a measurement that explains a budget or stands beside it.
-type Figure struct {
-	Name     string        `json:"name"`
-	Unit     string        `json:"unit"`
-	Measured laps.Measured `json:"measured"`
-}
-
-func (r *Report) figure(name, unit string, m laps.Measured) {
-	r.Figures = append(r.Figures, Figure{Name: name, Unit: unit, Measured: m})
-}
-
-func (r *Report) print(w io.Writer) error {
-	fmt.Fprintf(w, "%s, %d cores, %s, %s\n\n", r.Machine.CPU, r.Machine.Cores, r.Machine.OS, r.Machine.Go)
-	if err := laps.PrintBudgets(w, r.Budgets); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	for _, f := range r.Figures {
-		fmt.Fprintf(w, "%-60s %8.4g %-12s (%.4g–%.4g)\n", f.Name, f.Measured.Median, f.Unit, f.Measured.Low, f.Measured.High)
-	}
-	return nil
-}
-
 // measure runs everything, one subject after the other; within a subject the
 // figures that make a ratio are measured in turns.
-func measure(o options) (*Report, error) {
-	r := &Report{Machine: laps.ThisMachine()}
+func measure(o options) (*laps.Report, error) {
+	r := &laps.Report{Machine: laps.ThisMachine()}
 	for _, subject := range []struct {
 		name string
-		run  func(options, *Report) error
+		run  func(options, *laps.Report) error
 	}{
 		{"scaling", scaling},
 		{"refusal", refusal},

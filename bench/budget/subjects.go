@@ -12,7 +12,7 @@ import (
 // scaling: one engine on two cores over distinct keys, against two engines that
 // share nothing on the same two cores. What is lost is what weir shares: the
 // gate's word, the counters, the clock.
-func scaling(o options, r *Report) error {
+func scaling(o options, r *laps.Report) error {
 	if runtime.NumCPU() < 2 {
 		return nil
 	}
@@ -39,20 +39,20 @@ func scaling(o options, r *Report) error {
 			Bench: "BenchmarkFourLayers", Unit: "×", Bound: laps.AtLeast, Must: 0.85, Aim: 0.97,
 			Measured: laps.Ratio(out[1], out[0]),
 		})
-		r.figure("four layers, "+n+" keys, one core", "ns", laps.NS(out[2]))
-		r.figure("four layers, "+n+" keys, two cores, of each core", "ns", laps.NS(out[0]))
+		r.Figure("four layers, "+n+" keys, one core", "ns", laps.NS(out[2]))
+		r.Figure("four layers, "+n+" keys, two cores, of each core", "ns", laps.NS(out[0]))
 		perSecond := make([]float64, len(out[2]))
 		for i, l := range out[2] {
 			perSecond[i] = 1e3 / l.NS
 		}
-		r.figure("four layers, "+n+" keys, decisions per second and core", "million", laps.Summarize(perSecond))
+		r.Figure("four layers, "+n+" keys, decisions per second and core", "million", laps.Summarize(perSecond))
 	}
 	return nil
 }
 
 // refusal: each layer's refusal of a four-layer request against the admission
 // of the same request plus one reading of the clock.
-func refusal(o options, r *Report) error {
+func refusal(o options, r *laps.Report) error {
 	const keys = 1000
 	tape := workload.NewTape(0, keys, workload.Uniform)
 	admit := filled(workload.All, workload.Nobody, keys)
@@ -76,14 +76,14 @@ func refusal(o options, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.figure("one reading of the clock", "ns", laps.NS(out[1]))
+	r.Figure("one reading of the clock", "ns", laps.NS(out[1]))
 	for i, by := range refusers {
 		refused := out[2+i]
 		ratios := make([]float64, len(refused))
 		for j, l := range refused {
 			ratios[j] = l.NS / (out[0][j].NS + out[1][j].NS)
 		}
-		r.figure("four layers, 1k keys, refused by "+string(by), "ns", laps.NS(refused))
+		r.Figure("four layers, 1k keys, refused by "+string(by), "ns", laps.NS(refused))
 		r.Budgets = append(r.Budgets, laps.Budget{
 			ID: "B5", What: fmt.Sprintf("four-layer refusal by %s against Admit + Done of the same request plus one clock read", by),
 			Bench: "BenchmarkRefused", Unit: "×", Bound: laps.AtMost, Must: 1, Aim: 0.8,
@@ -95,7 +95,7 @@ func refusal(o options, r *Report) error {
 
 // memory: what one state takes in a table that is filled to what it was sized
 // for.
-func memory(o options, r *Report) error {
+func memory(o options, r *laps.Report) error {
 	var samples []float64
 	for range 3 {
 		before := workload.MemoryNow()
@@ -113,7 +113,7 @@ func memory(o options, r *Report) error {
 
 // garbage: the processor time of a full collection with and without a full
 // table, in turns.
-func garbage(o options, r *Report) error {
+func garbage(o options, r *laps.Report) error {
 	const cycles = 10
 	var with, without, extra []float64
 	for range 3 {
@@ -140,13 +140,13 @@ func garbage(o options, r *Report) error {
 		Bench: "BenchmarkGC", Unit: " ms", Bound: laps.AtMost, Must: 1, Aim: 0.05,
 		Measured: laps.Summarize(extra),
 	})
-	r.figure("garbage collection without a table", "ms", laps.Summarize(without))
-	r.figure("garbage collection with "+n+" states", "ms", laps.Summarize(with))
+	r.Figure("garbage collection without a table", "ms", laps.Summarize(without))
+	r.Figure("garbage collection with "+n+" states", "ms", laps.Summarize(with))
 	return nil
 }
 
 // floor: one claim against the least that a check of a key can do here.
-func floor(o options, r *Report) error {
+func floor(o options, r *laps.Report) error {
 	for _, keys := range []int{1e3, 1e6} {
 		tape := workload.NewTape(0, keys, workload.Uniform)
 		g := filled(workload.Rate, workload.Nobody, keys)
@@ -167,17 +167,17 @@ func floor(o options, r *Report) error {
 			Bench: "BenchmarkFloor", Unit: "×", Bound: laps.AtMost, Must: 2, Aim: 1.3,
 			Measured: laps.Ratio(out[0], out[1]),
 		})
-		r.figure("one claim, "+n+" keys", "ns", laps.NS(out[0]))
-		r.figure("floor, "+n+" keys: hash + line + swap", "ns", laps.NS(out[1]))
-		r.figure("floor, "+n+" keys: 128-bit identity + line + swap", "ns", laps.NS(out[2]))
-		r.figure("one claim against the floor with the 128-bit identity, "+n+" keys", "×", laps.Ratio(out[0], out[2]))
-		r.figure("the benchmark's own loop, "+n+" keys", "ns", laps.NS(out[3]))
+		r.Figure("one claim, "+n+" keys", "ns", laps.NS(out[0]))
+		r.Figure("floor, "+n+" keys: hash + line + swap", "ns", laps.NS(out[1]))
+		r.Figure("floor, "+n+" keys: 128-bit identity + line + swap", "ns", laps.NS(out[2]))
+		r.Figure("one claim against the floor with the 128-bit identity, "+n+" keys", "×", laps.Ratio(out[0], out[2]))
+		r.Figure("the benchmark's own loop, "+n+" keys", "ns", laps.NS(out[3]))
 	}
 	return nil
 }
 
 // storm: single decisions while every key is new.
-func storm(o options, r *Report) error {
+func storm(o options, r *laps.Report) error {
 	var ratio, median, tail []float64
 	for range max(o.rounds/6, 1) {
 		s := workload.NewKeyStorm(workload.Rate, 1e6, min(2, runtime.NumCPU()))
@@ -189,7 +189,7 @@ func storm(o options, r *Report) error {
 		Bench: "BenchmarkNewKeyStorm", Unit: "×", Bound: laps.AtMost, Must: 50, Aim: 10,
 		Measured: laps.Summarize(ratio),
 	})
-	r.figure("new-key storm, median", "ns", laps.Summarize(median))
-	r.figure("new-key storm, p99.9", "ns", laps.Summarize(tail))
+	r.Figure("new-key storm, median", "ns", laps.Summarize(median))
+	r.Figure("new-key storm, p99.9", "ns", laps.Summarize(tail))
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/bench/internal/judge"
 )
 
 // These tests run the whole gate: a repository, a worktree of its last commit,
@@ -20,7 +22,7 @@ func TestLiveIdenticalCodePasses(t *testing.T) {
 	require.Contains(t, out, "test binaries are identical")
 	require.NotEmpty(t, verdicts)
 	for _, v := range verdicts {
-		require.False(t, v.Outcome.fails(), "%+v\n%s", v, out)
+		require.False(t, v.Outcome.Fails(), "%+v\n%s", v, out)
 	}
 	require.Contains(t, out, "PASS")
 	require.Contains(t, out, "vs base", "benchstat's table is missing")
@@ -31,10 +33,10 @@ func TestLiveSlowdownFails(t *testing.T) {
 	r.edit(t, "work.go", "const rounds = 1000", "const rounds = 1400")
 	verdicts, out := r.gate(t, "HEAD")
 	v := find(t, verdicts, "Spin/kind=chain", "sec/op")
-	require.Equal(t, Slower, v.Outcome, out)
+	require.Equal(t, judge.Slower, v.Outcome, out)
 	require.True(t, v.Again, "a failure must have been measured twice")
 	require.Contains(t, out, "FAIL: 1")
-	require.NotEqual(t, Slower, find(t, verdicts, "Keep", "sec/op").Outcome, out)
+	require.NotEqual(t, judge.Slower, find(t, verdicts, "Keep", "sec/op").Outcome, out)
 }
 
 func TestLiveAllocationFails(t *testing.T) {
@@ -42,17 +44,17 @@ func TestLiveAllocationFails(t *testing.T) {
 	r.edit(t, "work.go", "\tkept = x\n\treturn &kept", "\tkept = x\n\ty := x\n\treturn &y")
 	r.edit(t, "work.go", "func Keep", "//go:noinline\nfunc Keep")
 	verdicts, out := r.gate(t, "HEAD")
-	require.Equal(t, More, find(t, verdicts, "Keep", "allocs/op").Outcome, out)
-	require.Equal(t, More, find(t, verdicts, "Keep", "B/op").Outcome, out)
-	require.Equal(t, Same, find(t, verdicts, "Spin/kind=chain", "allocs/op").Outcome, out)
+	require.Equal(t, judge.More, find(t, verdicts, "Keep", "allocs/op").Outcome, out)
+	require.Equal(t, judge.More, find(t, verdicts, "Keep", "B/op").Outcome, out)
+	require.Equal(t, judge.Same, find(t, verdicts, "Spin/kind=chain", "allocs/op").Outcome, out)
 }
 
 func TestLiveGoneBenchmarkFails(t *testing.T) {
 	r := newFixture(t)
 	r.edit(t, "work_test.go", "func BenchmarkKeep", "func BenchmarkKept")
 	verdicts, out := r.gate(t, "HEAD")
-	require.Equal(t, Gone, find(t, verdicts, "Keep", "").Outcome, out)
-	require.Equal(t, New, find(t, verdicts, "Kept", "").Outcome, out)
+	require.Equal(t, judge.Gone, find(t, verdicts, "Keep", "").Outcome, out)
+	require.Equal(t, judge.New, find(t, verdicts, "Kept", "").Outcome, out)
 }
 
 func TestLiveLeavesNothingBehind(t *testing.T) {
@@ -117,11 +119,11 @@ func (r fixture) options(base string) options {
 	return options{
 		base: base, dir: r.dir, pkg: ".", bench: ".",
 		plan: plan{rounds: 6, tries: 3, benchtime: 10 * time.Millisecond},
-		rule: rule{alpha: 0.01, threshold: 0.10},
+		rule: judge.Rule{Alpha: 0.01, Threshold: 0.10},
 	}
 }
 
-func (r fixture) gate(t *testing.T, base string) ([]Verdict, string) {
+func (r fixture) gate(t *testing.T, base string) ([]judge.Verdict, string) {
 	t.Helper()
 	var out bytes.Buffer
 	verdicts, err := compare(t.Context(), r.options(base), &out)
@@ -129,7 +131,7 @@ func (r fixture) gate(t *testing.T, base string) ([]Verdict, string) {
 	return verdicts, out.String()
 }
 
-func find(t *testing.T, verdicts []Verdict, name, unit string) Verdict {
+func find(t *testing.T, verdicts []judge.Verdict, name, unit string) judge.Verdict {
 	t.Helper()
 	for _, v := range verdicts {
 		if strings.TrimSuffix(v.Name, suffix(v.Name)) == name && v.Unit == unit {
@@ -137,7 +139,7 @@ func find(t *testing.T, verdicts []Verdict, name, unit string) Verdict {
 		}
 	}
 	require.Failf(t, "no verdict", "%s %s in %+v", name, unit, verdicts)
-	return Verdict{}
+	return judge.Verdict{}
 }
 
 // suffix is the -GOMAXPROCS at the end of a name.

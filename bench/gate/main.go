@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/perf/benchfmt"
+
+	"github.com/weir-go/weir/bench/internal/judge"
 )
 
 func main() {
@@ -23,8 +25,8 @@ func main() {
 	flag.IntVar(&o.plan.rounds, "rounds", 10, "samples a side")
 	flag.IntVar(&o.plan.tries, "tries", 3, "runs a sample, of which the fastest counts")
 	flag.DurationVar(&o.plan.benchtime, "benchtime", 50*time.Millisecond, "time of one run")
-	flag.Float64Var(&o.rule.alpha, "alpha", 0.01, "level of the Mann-Whitney test")
-	flag.Float64Var(&o.rule.threshold, "threshold", 0.10, "rise of the median time that fails, as a share")
+	flag.Float64Var(&o.rule.Alpha, "alpha", 0.01, "level of the Mann-Whitney test")
+	flag.Float64Var(&o.rule.Threshold, "threshold", 0.10, "rise of the median time that fails, as a share")
 	flag.StringVar(&o.out, "out", "", "directory for base.txt, head.txt (benchfmt) and verdicts.json")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "usage: gate [flags] [-- arguments for both test binaries]\n")
@@ -40,7 +42,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	if slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Outcome.fails() }) {
+	if slices.ContainsFunc(verdicts, func(v judge.Verdict) bool { return v.Outcome.Fails() }) {
 		os.Exit(1)
 	}
 }
@@ -48,13 +50,13 @@ func main() {
 type options struct {
 	base, dir, pkg, bench, out string
 	plan                       plan
-	rule                       rule
+	rule                       judge.Rule
 	args                       []string
 }
 
 // compare builds both sides, measures every benchmark, prints the tables and
 // returns the verdicts.
-func compare(ctx context.Context, o options, w io.Writer) ([]Verdict, error) {
+func compare(ctx context.Context, o options, w io.Writer) ([]judge.Verdict, error) {
 	if o.plan.rounds < 5 || o.plan.tries < 1 {
 		// With fewer than 5 samples a side no difference reaches p < 0.01.
 		return nil, fmt.Errorf("gate: rounds %d, tries %d: need at least 5 and 1", o.plan.rounds, o.plan.tries)
@@ -78,7 +80,7 @@ func compare(ctx context.Context, o options, w io.Writer) ([]Verdict, error) {
 		return nil, err
 	}
 	var (
-		verdicts []Verdict
+		verdicts []judge.Verdict
 		baseAll  []*benchfmt.Result
 		headAll  []*benchfmt.Result
 	)
@@ -99,7 +101,7 @@ func compare(ctx context.Context, o options, w io.Writer) ([]Verdict, error) {
 	if err := save(out, baseAll, headAll, verdicts); err != nil {
 		return nil, err
 	}
-	if err := benchstat(ctx, out, tmp, o.rule.alpha, w); err != nil {
+	if err := benchstat(ctx, out, tmp, o.rule.Alpha, w); err != nil {
 		return nil, err
 	}
 	printVerdicts(w, verdicts)
@@ -130,7 +132,7 @@ func sides(ctx context.Context, o options, tmp string) (base, head binary, remov
 
 // common returns the benchmarks of both sides, and verdicts on those of one
 // side only.
-func common(ctx context.Context, o options, base, head binary) (names []string, rest []Verdict, err error) {
+func common(ctx context.Context, o options, base, head binary) (names []string, rest []judge.Verdict, err error) {
 	b, err := base.list(ctx, o.bench)
 	if err != nil {
 		return nil, nil, err
@@ -143,12 +145,12 @@ func common(ctx context.Context, o options, base, head binary) (names []string, 
 		if slices.Contains(b, n) {
 			names = append(names, n)
 		} else {
-			rest = append(rest, Verdict{Name: n, Outcome: New})
+			rest = append(rest, judge.Verdict{Name: n, Outcome: judge.New})
 		}
 	}
 	for _, n := range b {
 		if !slices.Contains(h, n) {
-			rest = append(rest, Verdict{Name: n, Outcome: Gone})
+			rest = append(rest, judge.Verdict{Name: n, Outcome: judge.Gone})
 		}
 	}
 	if len(names)+len(rest) == 0 {
@@ -159,8 +161,8 @@ func common(ctx context.Context, o options, base, head binary) (names []string, 
 
 // verdicts measures one benchmark, and once more, with twice the samples, when
 // the first measurement does not clear it.
-func (o options) verdicts(ctx context.Context, name string, base, head binary) (pair, []Verdict, error) {
-	unclear := func(v Verdict) bool { return v.Outcome.fails() || v.Outcome == Noisy }
+func (o options) verdicts(ctx context.Context, name string, base, head binary) (pair, []judge.Verdict, error) {
+	unclear := func(v judge.Verdict) bool { return v.Outcome.Fails() || v.Outcome == judge.Noisy }
 	p, err := o.plan.measure(ctx, name, base, head)
 	if err != nil {
 		return p, nil, err

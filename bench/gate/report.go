@@ -10,10 +10,12 @@ import (
 	"text/tabwriter"
 
 	"golang.org/x/perf/benchfmt"
+
+	"github.com/weir-go/weir/bench/internal/judge"
 )
 
 // save writes what was measured and what follows from it.
-func save(dir string, base, head []*benchfmt.Result, verdicts []Verdict) error {
+func save(dir string, base, head []*benchfmt.Result, verdicts []judge.Verdict) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -56,14 +58,14 @@ func benchstat(ctx context.Context, dir, tmp string, alpha float64, w io.Writer)
 }
 
 // printVerdicts prints a line for every verdict and the sums.
-func printVerdicts(w io.Writer, verdicts []Verdict) {
+func printVerdicts(w io.Writer, verdicts []judge.Verdict) {
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	count := map[Outcome]int{}
+	count := map[judge.Outcome]int{}
 	for _, v := range verdicts {
 		count[v.Outcome]++
 		switch v.Outcome {
-		case New, Gone:
+		case judge.New, judge.Gone:
 			fmt.Fprintf(tw, "%s\t%s\n", v.Outcome, v.Name)
 		default:
 			fmt.Fprintf(tw, "%s\t%s\t%.4g → %.4g %s\t%+.1f%%\tp=%.3f n=%d\t±%.0f%%\n",
@@ -72,12 +74,12 @@ func printVerdicts(w io.Writer, verdicts []Verdict) {
 	}
 	_ = tw.Flush()
 	fmt.Fprintf(w, "\n%d figures:", len(verdicts))
-	for _, o := range []Outcome{Same, Faster, Less, New, Noisy, Slower, More, Gone} {
+	for _, o := range []judge.Outcome{judge.Same, judge.Faster, judge.Less, judge.New, judge.Noisy, judge.Slower, judge.More, judge.Gone} {
 		if count[o] > 0 {
 			fmt.Fprintf(w, " %d %s", count[o], o)
 		}
 	}
-	failed := count[Slower] + count[More] + count[Gone]
+	failed := count[judge.Slower] + count[judge.More] + count[judge.Gone]
 	if failed > 0 {
 		fmt.Fprintf(w, "\nFAIL: %d\n", failed)
 		return

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/perf/benchfmt"
+
+	"github.com/weir-go/weir/bench/internal/judge"
 )
 
 // binary is one side's compiled benchmarks.
@@ -117,14 +119,14 @@ func (p plan) sample(ctx context.Context, name string, b binary, to *[]*benchfmt
 }
 
 // judge compares every gated figure of the pair.
-func (p pair) judge(r rule, again bool) []Verdict {
-	var out []Verdict
+func (p pair) judge(r judge.Rule, again bool) []judge.Verdict {
+	var out []judge.Verdict
 	for _, val := range p.head[0].Values {
 		base, head := values(p.base, val.Unit), values(p.head, val.Unit)
 		if len(base) == 0 || len(head) == 0 {
 			continue
 		}
-		if v, ok := r.judge(p.name, val.Unit, base, head); ok {
+		if v, ok := r.Judge(p.name, val.Unit, base, head); ok {
 			v.Again = again
 			out = append(out, v)
 		}

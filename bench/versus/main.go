@@ -33,10 +33,10 @@ func main() {
 	}
 	r, err := compare(o)
 	if err == nil {
-		err = r.print(os.Stdout)
+		err = r.Print(os.Stdout)
 	}
 	if err == nil {
-		err = laps.WriteJSON(*jsonPath, r)
+		err = r.WriteJSON(*jsonPath)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "versus:", err)
@@ -85,8 +85,8 @@ func (o options) events() []event {
 	return out
 }
 
-func compare(o options) (*Report, error) {
-	r := &Report{Machine: laps.ThisMachine()}
+func compare(o options) (*laps.Report, error) {
+	r := &laps.Report{Machine: laps.ThisMachine()}
 	for _, e := range o.events() {
 		start := time.Now()
 		tables, err := e.run(o, r.Machine.Modules)
@@ -96,13 +96,13 @@ func compare(o options) (*Report, error) {
 		r.Tables = append(r.Tables, tables...)
 		fmt.Fprintf(os.Stderr, "%s, %s keys, %s: %.0f s\n", e.name, count(e.keys), e.dist, time.Since(start).Seconds())
 	}
-	r.budgets()
+	budgets(r)
 	return r, nil
 }
 
 // run starts a child for every contestant and takes their laps in turns, on one
 // core and on two.
-func (e event) run(o options, versions map[string]string) (tables []Table, err error) {
+func (e event) run(o options, versions map[string]string) (tables []laps.Table, err error) {
 	var children []*process
 	defer func() {
 		for _, p := range children {
@@ -127,16 +127,16 @@ func (e event) run(o options, versions map[string]string) (tables []Table, err e
 		if err != nil {
 			return nil, err
 		}
-		t := Table{Group: e.name, What: e.what, Keys: e.keys, Dist: string(e.dist), Cores: cores}
+		t := laps.Table{Group: e.name, What: e.what, Keys: e.keys, Dist: string(e.dist), Cores: cores}
 		weir := slices.IndexFunc(e.contestants, func(c contestant) bool { return c.weir })
 		for i, c := range e.contestants {
-			t.Rows = append(t.Rows, Row{
+			t.Rows = append(t.Rows, laps.Row{
 				Name: c.name, Module: c.module, Version: versions[c.module], Note: c.note, Weir: c.weir,
 				NS: laps.NS(out[i]), Ratio: laps.Ratio(out[i], out[weir]), Mallocs: laps.Mallocs(out[i]),
-				BytesPerKey: children[i].ready.BytesPerKey, laps: out[i],
+				BytesPerKey: children[i].ready.BytesPerKey, Laps: out[i],
 			})
 		}
-		slices.SortStableFunc(t.Rows, func(a, b Row) int {
+		slices.SortStableFunc(t.Rows, func(a, b laps.Row) int {
 			if a.NS.Median < b.NS.Median {
 				return -1
 			}

@@ -68,43 +68,30 @@ func TestContestantsRunInTurnsInTheirOwnProcesses(t *testing.T) {
 	require.NotEmpty(t, tables)
 	for _, table := range tables {
 		require.Len(t, table.Rows, 3)
-		require.True(t, slices.IsSortedFunc(table.Rows, func(a, b Row) int { return int(a.NS.Median - b.NS.Median) }))
-		weir, ok := table.row("weir")
+		require.True(t, slices.IsSortedFunc(table.Rows, func(a, b laps.Row) int { return int(a.NS.Median - b.NS.Median) }))
+		weir, ok := table.Row("weir")
 		require.True(t, ok)
 		require.Equal(t, 1.0, weir.Ratio.Median)
-		peer, ok := table.fastestPeer()
+		peer, ok := table.FastestPeer()
 		require.True(t, ok)
 		require.Equal(t, "throttled", peer.Name)
 		require.Equal(t, "v2", peer.Version)
 		require.Equal(t, 3, peer.NS.N)
 		require.Greater(t, peer.BytesPerKey, 20.0, "it keeps the text of the key")
 	}
-	r := Report{Tables: tables}
-	r.budgets()
+	r := laps.Report{Tables: tables}
+	budgets(&r)
 	ids := make([]string, len(r.Budgets))
 	for i, b := range r.Budgets {
 		ids[i] = b.ID
 	}
 	require.Equal(t, []string{"B1", "B3"}, ids)
-	require.NoError(t, r.print(t.Output()))
+	require.NoError(t, r.Print(t.Output()))
 }
 
 func TestAFailingContestantFailsTheRun(t *testing.T) {
 	_, err := start(assignment{Group: "rate", Contestant: "nobody", Keys: 1, Dist: workload.Uniform, Lap: time.Millisecond})
 	require.ErrorContains(t, err, `no contestant "nobody"`)
-}
-
-func TestBudgetVerdicts(t *testing.T) {
-	b := laps.Budget{Bound: laps.AtMost, Must: 0.5, Aim: 0.2}
-	for measured, want := range map[float64]string{0.1: "aim", 0.2: "aim", 0.3: "must", 0.51: "MISSED"} {
-		b.Measured.Median = measured
-		require.Equal(t, want, b.Verdict())
-	}
-	b = laps.Budget{Bound: laps.AtLeast, Must: 0.85, Aim: 0.97}
-	for measured, want := range map[float64]string{0.98: "aim", 0.9: "must", 0.8: "MISSED"} {
-		b.Measured.Median = measured
-		require.Equal(t, want, b.Verdict())
-	}
 }
 
 func find(name string) (group, bool) {

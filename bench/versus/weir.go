@@ -39,10 +39,19 @@ func weirInFlight(l limit, keys int) (subject, error) {
 // identity, Admit and Done.
 func oneClaim(e *engine.Engine, name string) subject {
 	l, _ := e.Limit(name)
-	admit := func(text string) engine.Ticket {
-		return e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{l.Claim(e.Key(text))}})
+	return subject{
+		decide: func(text string) bool {
+			t := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{l.Claim(e.Key(text))}})
+			ok := t.OK()
+			t.Done(engine.Success)
+			return ok
+		},
+		take: func(text string) bool {
+			t := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{l.Claim(e.Key(text))}})
+			return t.OK()
+		},
+		bytes: tableBytes(e),
 	}
-	return weirSubject(e, admit)
 }
 
 // weirAll is all four layers: a rate and an in-flight claim on the key, the
@@ -64,10 +73,21 @@ func weirAll(l limit, keys int) (subject, error) {
 	}
 	requests, _ := e.Limit("requests")
 	in, _ := e.Limit("inside")
-	return weirSubject(e, func(text string) engine.Ticket {
-		k := e.Key(text)
-		return e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{requests.Claim(k), in.Claim(k)}})
-	}), nil
+	return subject{
+		decide: func(text string) bool {
+			k := e.Key(text)
+			t := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{requests.Claim(k), in.Claim(k)}})
+			ok := t.OK()
+			t.Done(engine.Success)
+			return ok
+		},
+		take: func(text string) bool {
+			k := e.Key(text)
+			t := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{requests.Claim(k), in.Claim(k)}})
+			return t.OK()
+		},
+		bytes: tableBytes(e),
+	}, nil
 }
 
 // weirGate is layer 3 alone: one count for the process, of which a fifth is
@@ -80,23 +100,21 @@ func weirGate(l limit, _ int) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
-	return weirSubject(e, func(string) engine.Ticket {
-		return e.Admit(engine.Request{Class: engine.Read})
-	}), nil
-}
-
-func weirSubject(e *engine.Engine, admit func(text string) engine.Ticket) subject {
 	return subject{
-		decide: func(text string) bool {
-			t := admit(text)
+		decide: func(string) bool {
+			t := e.Admit(engine.Request{Class: engine.Read})
 			ok := t.OK()
 			t.Done(engine.Success)
 			return ok
 		},
-		take: func(text string) bool {
-			t := admit(text)
+		take: func(string) bool {
+			t := e.Admit(engine.Request{Class: engine.Read})
 			return t.OK()
 		},
-		bytes: func() uint64 { return uint64(e.Snapshot().Table.Bytes) },
-	}
+	}, nil
+}
+
+// tableBytes is what the engine says that its table takes.
+func tableBytes(e *engine.Engine) func() uint64 {
+	return func() uint64 { return uint64(e.Snapshot().Table.Bytes) }
 }

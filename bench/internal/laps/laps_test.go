@@ -81,3 +81,16 @@ func TestSummarize(t *testing.T) {
 	require.Equal(t, laps.Measured{Median: 1.5, Low: 1.25, High: 1.75, N: 2}, laps.Summarize([]float64{1, 2}))
 	require.Equal(t, laps.Measured{Median: 7, Low: 7, High: 7, N: 1}, laps.Summarize([]float64{7}))
 }
+
+func TestBudgetVerdicts(t *testing.T) {
+	b := laps.Budget{Bound: laps.AtMost, Must: 0.5, Aim: 0.2}
+	for measured, want := range map[float64]string{0.1: "aim", 0.2: "aim", 0.3: "must", 0.51: "MISSED"} {
+		b.Measured.Median = measured
+		require.Equal(t, want, b.Verdict())
+	}
+	b = laps.Budget{Bound: laps.AtLeast, Must: 0.85, Aim: 0.97}
+	for measured, want := range map[float64]string{0.98: "aim", 0.9: "must", 0.8: "MISSED"} {
+		b.Measured.Median = measured
+		require.Equal(t, want, b.Verdict())
+	}
+}

@@ -7,20 +7,30 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/weir-go/weir/bench/internal/workload"
 )
+
+// Report is everything one run measured.
+type Report struct {
+	Machine Machine  `json:"machine"`
+	Tables  []Table  `json:"tables,omitempty"`
+	Budgets []Budget `json:"budgets"`
+	Figures []Figure `json:"figures,omitempty"`
+}
 
 // Machine is where and with what figures were measured.
 type Machine struct {
-	CPU   string    `json:"cpu"`
-	Cores int       `json:"cores"`
-	OS    string    `json:"os"`
-	Go    string    `json:"go"`
-	When  time.Time `json:"when"`
-	// Modules are the versions of the modules in the program.
-	Modules map[string]string `json:"modules"`
+	CPU     string            `json:"cpu"`
+	Cores   int               `json:"cores"`
+	OS      string            `json:"os"`
+	Go      string            `json:"go"`
+	When    time.Time         `json:"when"`
+	Modules map[string]string `json:"modules"` // their versions in the program
 }
 
 // ThisMachine describes the machine and the program.
@@ -54,65 +64,115 @@ func cpuName() string {
 	return "unknown"
 }
 
-// Bound says on which side of its must and aim a figure has to be.
-type Bound string
+// Table is the contestants of one group at one size.
+type Table struct {
+	Group string `json:"group"`
+	What  string `json:"what"`
+	Keys  int    `json:"keys"`
+	Dist  string `json:"dist"`
+	Cores int    `json:"cores"`
+	Rows  []Row  `json:"rows"` // the fastest first
+}
 
-// The bounds.
-const (
-	AtMost  Bound = "≤"
-	AtLeast Bound = "≥"
-)
+// Row is one contestant in a table.
+type Row struct {
+	Name        string   `json:"name"`
+	Module      string   `json:"module"`
+	Version     string   `json:"version"`
+	Note        string   `json:"note"` // how it is used
+	Weir        bool     `json:"weir"`
+	NS          Measured `json:"ns"`    // per decision, of one core
+	Ratio       Measured `json:"ratio"` // to the table's first weir, round by round
+	Mallocs     float64  `json:"mallocs"`
+	BytesPerKey float64  `json:"bytesPerKey"` // 0: keeps nothing per key
+	Laps        []Lap    `json:"-"`
+}
 
-// Budget is one row of the table of budgets: a figure beside what it must be
-// and what it is aimed to be.
-type Budget struct {
-	ID       string   `json:"id"`
-	What     string   `json:"what"`
-	Bench    string   `json:"bench"` // the benchmark with the same subject
+// FastestPeer is the fastest row that is not weir's.
+func (t Table) FastestPeer() (Row, bool) {
+	return t.find(func(r Row) bool { return !r.Weir })
+}
+
+// Row is the row of that name.
+func (t Table) Row(name string) (Row, bool) {
+	return t.find(func(r Row) bool { return r.Name == name })
+}
+
+func (t Table) find(is func(Row) bool) (Row, bool) {
+	i := slices.IndexFunc(t.Rows, is)
+	if i < 0 {
+		return Row{}, false
+	}
+	return t.Rows[i], true
+}
+
+// Title says what is compared in the table.
+func (t Table) Title() string {
+	if t.Keys == 1 {
+		return fmt.Sprintf("%s, %d core(s)", t.What, t.Cores)
+	}
+	return fmt.Sprintf("%s: %s keys, %s, %d core(s)", t.What, workload.Count(t.Keys), t.Dist, t.Cores)
+}
+
+// Figure is a measurement that explains a budget or stands beside it.
+type Figure struct {
+	Name     string   `json:"name"`
 	Unit     string   `json:"unit"`
-	Bound    Bound    `json:"bound"`
-	Must     float64  `json:"must"`
-	Aim      float64  `json:"aim"`
 	Measured Measured `json:"measured"`
 }
 
-// Verdict is "aim", "must" or "MISSED".
-func (b Budget) Verdict() string {
-	switch {
-	case b.within(b.Aim):
-		return "aim"
-	case b.within(b.Must):
-		return "must"
-	}
-	return "MISSED"
+// Figure adds one.
+func (r *Report) Figure(name, unit string, m Measured) {
+	r.Figures = append(r.Figures, Figure{Name: name, Unit: unit, Measured: m})
 }
 
-func (b Budget) within(limit float64) bool {
-	if b.Bound == AtLeast {
-		return b.Measured.Median >= limit
+// Print writes everything as text.
+func (r *Report) Print(w io.Writer) error {
+	fmt.Fprintf(w, "%s, %d cores, %s, %s\n", r.Machine.CPU, r.Machine.Cores, r.Machine.OS, r.Machine.Go)
+	for _, t := range r.Tables {
+		fmt.Fprintf(w, "\n%s\n", t.Title())
+		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(tw, "ns\tmiddle half\t× weir\tallocs\tB/key\t contestant\t")
+		for _, row := range t.Rows {
+			fmt.Fprintf(tw, "%.1f\t%.1f–%.1f\t%.2f\t%.2f\t%.0f\t %s %s\t\n",
+				row.NS.Median, row.NS.Low, row.NS.High, row.Ratio.Median, row.Mallocs, row.BytesPerKey, row.Name, row.Version)
+		}
+		if err := tw.Flush(); err != nil {
+			return err
+		}
 	}
-	return b.Measured.Median <= limit
-}
-
-// PrintBudgets prints the rows as a table.
-func PrintBudgets(w io.Writer, rows []Budget) error {
+	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "\twhat\tmust\taim\tmeasured\tmiddle half\t")
-	for _, b := range rows {
+	for _, b := range r.Budgets {
 		fmt.Fprintf(tw, "%s\t%s\t%s %.4g\t%.4g\t%.3g%s\t%.3g–%.3g\t%s\n",
 			b.ID, b.What, b.Bound, b.Must, b.Aim, b.Measured.Median, b.Unit, b.Measured.Low, b.Measured.High, b.Verdict())
+	}
+	fmt.Fprintln(tw)
+	for _, f := range r.Figures {
+		fmt.Fprintf(tw, "\t%s\t\t\t%.4g %s\t%.4g–%.4g\t\n", f.Name, f.Measured.Median, f.Unit, f.Measured.Low, f.Measured.High)
 	}
 	return tw.Flush()
 }
 
-// WriteJSON writes v to a file, or nothing when path is empty.
-func WriteJSON(path string, v any) error {
+// WriteJSON writes the report to a file, or nothing when path is empty.
+func (r *Report) WriteJSON(path string) error {
 	if path == "" {
 		return nil
 	}
-	data, err := json.MarshalIndent(v, "", "\t")
+	data, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(path, append(data, '\n'), 0o644)
+}
+
+// ReadJSON reads what WriteJSON wrote.
+func ReadJSON(path string) (*Report, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := new(Report)
+	return r, json.Unmarshal(data, r)
 }

@@ -1,4 +1,6 @@
-package main
+// Package judge says whether two sets of samples of one benchmark differ enough
+// to count.
+package judge
 
 import (
 	"golang.org/x/perf/benchmath"
@@ -19,7 +21,8 @@ const (
 	Gone   Outcome = "GONE"   // only in the base
 )
 
-func (o Outcome) fails() bool { return o == Slower || o == More || o == Gone }
+// Fails reports whether the gate must not let it pass.
+func (o Outcome) Fails() bool { return o == Slower || o == More || o == Gone }
 
 // Verdict is the comparison of one figure of one benchmark.
 type Verdict struct {
@@ -35,15 +38,16 @@ type Verdict struct {
 	Again   bool    `json:"again"` // from the second measurement
 }
 
-// rule is when a difference counts.
-type rule struct {
-	alpha     float64 // of the Mann-Whitney test
-	threshold float64 // rise of the median time that fails, as a share
+// Rule is when a difference counts.
+type Rule struct {
+	Alpha     float64 // level of the Mann-Whitney test
+	Threshold float64 // rise of the median time that fails, as a share
 }
 
-// judge compares the samples of one figure, which it sorts. It reports false
-// for a unit that the gate does not judge.
-func (r rule) judge(name, unit string, base, head []float64) (Verdict, bool) {
+// Judge compares the samples of one figure, in a unit of benchfmt's, and sorts
+// them. It reports false for a unit that is not judged: only time, bytes and
+// allocations are.
+func (r Rule) Judge(name, unit string, base, head []float64) (Verdict, bool) {
 	v := Verdict{Name: name, Unit: unit, N: min(len(base), len(head)), Outcome: Same}
 	switch unit {
 	case "sec/op":
@@ -56,14 +60,14 @@ func (r rule) judge(name, unit string, base, head []float64) (Verdict, bool) {
 	return v, true
 }
 
-func (r rule) time(v *Verdict, base, head []float64) {
+func (r Rule) time(v *Verdict, base, head []float64) {
 	r.compare(v, base, head)
 	switch {
-	case v.P < r.alpha && v.Delta > r.threshold:
+	case v.P < r.Alpha && v.Delta > r.Threshold:
 		v.Outcome = Slower
-	case v.P < r.alpha && v.Delta < -r.threshold:
+	case v.P < r.Alpha && v.Delta < -r.Threshold:
 		v.Outcome = Faster
-	case v.Scatter > r.threshold:
+	case v.Scatter > r.Threshold:
 		v.Outcome = Noisy
 	}
 }
@@ -72,9 +76,9 @@ func (r rule) time(v *Verdict, base, head []float64) {
 // test of distributions can say (every sample is equal). Where it scatters, as
 // bytes do when a pool or a map grows at its own time, a rise must be told from
 // the scatter.
-func (r rule) amount(v *Verdict, base, head []float64) {
+func (r Rule) amount(v *Verdict, base, head []float64) {
 	r.compare(v, base, head)
-	if v.Base == v.Head || (v.P >= r.alpha && !(constant(base) && constant(head))) {
+	if v.Base == v.Head || (v.P >= r.Alpha && !(constant(base) && constant(head))) {
 		return
 	}
 	v.Outcome = Less
@@ -83,8 +87,8 @@ func (r rule) amount(v *Verdict, base, head []float64) {
 	}
 }
 
-func (r rule) compare(v *Verdict, base, head []float64) {
-	th := benchmath.Thresholds{CompareAlpha: r.alpha}
+func (r Rule) compare(v *Verdict, base, head []float64) {
+	th := benchmath.Thresholds{CompareAlpha: r.Alpha}
 	b, h := benchmath.NewSample(base, &th), benchmath.NewSample(head, &th)
 	bs, hs := benchmath.AssumeNothing.Summary(b, 0.95), benchmath.AssumeNothing.Summary(h, 0.95)
 	v.Base, v.Head = bs.Center, hs.Center
