@@ -5,6 +5,8 @@ package shard
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/weir-go/weir/bucket"
 	"github.com/weir-go/weir/internal/explore"
 )
@@ -27,8 +29,7 @@ func (a *acct) release() bool {
 }
 
 // Places of two keys that take each other's slot: never more inside than the
-// limit allows, all given back at the end, and a place given back twice does
-// not touch the key that has the slot by then.
+// limit allows, and all given back at the end.
 func TestExploreInFlight(t *testing.T) {
 	for slots := 1; slots <= 2; slots++ {
 		w := newWorld(t, slots)
@@ -38,8 +39,8 @@ func TestExploreInFlight(t *testing.T) {
 			Reset: func() { a, a2, b = l.of(0xa), l.of(0xa), l.of(0xb) },
 			Threads: []func(){
 				func() {
-					if a.take(1) && a.release() && a.Claim.Word != a2.Claim.Word {
-						a.tab.Release(a.Claim.Slot, bucket.Life(a.Claim.Word), 1)
+					if a.take(1) {
+						a.release()
 					}
 				},
 				func() { a2.take(1) },
@@ -60,6 +61,34 @@ func TestExploreInFlight(t *testing.T) {
 			},
 		})
 	}
+}
+
+// A place that is given back once more, after its key's word has gone, does not
+// touch the key that has the slot by then, nor a later life of the same key.
+func TestExploreInFlightGivenBackTwice(t *testing.T) {
+	w := newWorld(t, 1)
+	l := w.flight(1)
+	var a, b acct
+	reused := false
+	w.explore(explore.Scenario{
+		Reset: func() { a, b = l.of(0xa), l.of(0xb) },
+		Threads: []func(){
+			func() {
+				if a.take(1) {
+					a.release()
+					if a.release() {
+						panic("given back twice")
+					}
+				}
+			},
+			func() { b.take(1) },
+		},
+		Final: func() error {
+			reused = reused || a.Claim.Word != 0 && b.admitted == 1
+			return holds(b.inUse() == b.admitted, "b: %d inside, the word says %d", b.admitted, b.inUse())
+		},
+	})
+	require.True(t, reused)
 }
 
 // What undoes a place that was taken for a request which another limit refused

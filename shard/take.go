@@ -159,17 +159,11 @@ func (t *Table) place(c *Claim, tag, base, in, at uint64, now int64, evict bool)
 		l := &t.lines[ln]
 		for j := range l.slots {
 			s := &l.slots[j]
-			old, w := s.tag.Load(), s.word.Load()
-			switch {
-			case evict && !t.ids.shadow[uint8(old)].Load():
-				continue
-			case !evict && old != 0 && !t.ids.idle(uint8(old), w, now):
+			w, ok := t.seize(s, now, evict)
+			if !ok {
 				continue
 			}
 			v := w&^uint64(bucket.Payload) + bucket.VersionOne
-			if !s.word.CompareAndSwap(w, v|bucket.Frozen) {
-				continue
-			}
 			fresh := v | c.Rule.Fresh(w, at)&bucket.Payload
 			t.raise(base+in, i)
 			s.tag.Store(tag)
@@ -181,6 +175,26 @@ func (t *Table) place(c *Claim, tag, base, in, at uint64, now int64, evict bool)
 		}
 	}
 	return false
+}
+
+// seize freezes the slot, as the next version of the word w, if it is free, or,
+// with evict, if its limit is only watching: then it does so however the word
+// changes. The caller holds the mutex, so the tag stays.
+func (t *Table) seize(s *slot, now int64, evict bool) (w uint64, ok bool) {
+	id := uint8(s.tag.Load())
+	for {
+		w = s.word.Load()
+		switch {
+		case evict && !t.ids.shadow[id].Load():
+			return 0, false
+		case !evict && id != 0 && !t.ids.idle(id, w, now):
+			return 0, false
+		}
+		v := w&^uint64(bucket.Payload) + bucket.VersionOne
+		if s.word.CompareAndSwap(w, v|bucket.Frozen) {
+			return w, true
+		}
+	}
 }
 
 // birth is the charge on a fresh word: first decided that it fits, and a fresh

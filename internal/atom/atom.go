@@ -15,3 +15,6 @@ type Uint64 = atomic.Uint64
 
 // Mutex is a lock.
 type Mutex = sync.Mutex
+
+// Bool is a flag that several goroutines share.
+type Bool = atomic.Bool

@@ -145,6 +145,21 @@ func (u *Uint64) And(mask uint64) uint64 {
 	return old
 }
 
+// Bool is a flag that several goroutines share.
+type Bool struct{ w Uint64 }
+
+// Load returns the flag.
+func (b *Bool) Load() bool { return b.w.Load() != 0 }
+
+// Store sets the flag.
+func (b *Bool) Store(v bool) {
+	if v {
+		b.w.Store(1)
+	} else {
+		b.w.Store(0)
+	}
+}
+
 // Mutex is a lock. Without a scheduler it spins.
 type Mutex struct{ v uint64 }
 

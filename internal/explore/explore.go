@@ -31,6 +31,23 @@ type Scenario struct {
 	LocksGuardWords bool
 }
 
+// Summary, called by a thread, says that all that the thread does from here on
+// depends on these values and on nothing else that it has seen. It is how a
+// thread that ends one call and begins another forgets how it got there; many
+// states become one. A summary that leaves out what matters loses schedules.
+func Summary(values ...uint64) {
+	s := running
+	if s == nil || s.quiet {
+		return
+	}
+	t := s.threads[s.cur]
+	t.sums++
+	t.seen = mix(uint64(s.cur)<<32 + t.sums)
+	for _, v := range values {
+		t.seen = mix(t.seen + v)
+	}
+}
+
 // How many operations an execution may have: far more than in any scenario
 // worth exploring, so reaching it means that threads spin.
 const (

@@ -310,6 +310,45 @@ func TestOnlyContendedWordsAreDecidedOn(t *testing.T) {
 	require.EqualValues(t, 2, r.Paths)
 }
 
+// A summary makes one state of several, and loses no outcome when it is whole.
+func TestASummaryForgets(t *testing.T) {
+	var w, sum atom.Uint64
+	for _, whole := range []bool{true, false} {
+		outcomes := map[uint64]bool{}
+		visit := func(forget bool) Result {
+			clear(outcomes)
+			return Run(Scenario{
+				Threads: []func(){
+					func() {
+						n := 0
+						for range 3 {
+							if w.Load() == 1 {
+								n++
+							}
+						}
+						odd := uint64(n % 2)
+						if forget && whole {
+							Summary(odd)
+						} else if forget {
+							Summary()
+						}
+						sum.Add(odd + 1)
+						sum.Add(odd + 1)
+					},
+					func() { w.Store(1); sum.Add(10); w.Store(0) },
+				},
+				Final: func() error { outcomes[sum.Load()] = true; return nil },
+			})
+		}
+		all := visit(false)
+		want := len(outcomes)
+		r := visit(true)
+		require.NoError(t, r.Err)
+		require.Less(t, r.States, all.States)
+		require.Equal(t, whole, len(outcomes) == want)
+	}
+}
+
 func TestStatesAreBounded(t *testing.T) {
 	var w atom.Uint64
 	inc := incrementCAS(&w)

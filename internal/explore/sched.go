@@ -39,6 +39,7 @@ type thread struct {
 	on      *uint64
 	seen    uint64 // hash of all that it has seen, and so of where it is
 	alone   int    // operations on words that are not contended
+	sums    uint64 // summaries given
 	done    bool
 }
 
@@ -89,11 +90,16 @@ func newSched(sc Scenario) *sched {
 		s.threads = append(s.threads, t)
 	}
 	atom.SetHook(s)
+	running = s
 	return s
 }
 
+// running is the exploration of this process, if there is one.
+var running *sched
+
 func (s *sched) close() {
 	atom.SetHook(nil)
+	running = nil
 	for _, t := range s.threads {
 		t.stop()
 	}
@@ -133,7 +139,7 @@ func (s *sched) execute() {
 	}
 	// Up to its first operation a thread touches nothing that others see.
 	for i, t := range s.threads {
-		t.done, t.seen, t.alone = false, mix(uint64(i)+1), 0
+		t.done, t.seen, t.alone, t.sums = false, mix(uint64(i)+1), 0, 0
 		s.next = -1
 		s.cur = i
 		t.on = nil
