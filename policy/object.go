@@ -14,6 +14,7 @@ type object struct {
 	n     *node
 	path  string
 	known []string
+	void  bool // no mapping: that has been said, and is all there is to say
 }
 
 // object returns a reader of n's fields. For anything but a mapping it records
@@ -26,7 +27,7 @@ func (r *reader) object(n *node, path string) *object {
 		} else {
 			r.fail(n, path, "is %s; it must be a mapping", n.kind)
 		}
-		o.n = &node{line: n.line, col: n.col, kind: kindMap}
+		o.n, o.void = &node{line: n.line, col: n.col, kind: kindMap}, true
 	}
 	return o
 }
@@ -61,7 +62,9 @@ func (o *object) fail(name, problem string, args ...any) {
 			return
 		}
 	}
-	o.r.fail(&node{line: o.n.line, col: o.n.col}, join(o.path, name), problem, args...)
+	if !o.void {
+		o.r.fail(&node{line: o.n.line, col: o.n.col}, join(o.path, name), problem, args...)
+	}
 }
 
 // text returns the field as text.

@@ -198,8 +198,11 @@ func (r *reader) field(v *ast.MappingValueNode, path string, depth int) field {
 }
 
 func join(path, name string) string {
-	if path == "" {
+	switch {
+	case path == "":
 		return name
+	case name == "":
+		return path
 	}
 	return path + "." + name
 }

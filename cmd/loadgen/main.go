@@ -27,6 +27,7 @@ type verb struct {
 
 // verbs lists them in the order of the help text.
 var verbs = []verb{
+	{"check", "a policy file: what is wrong with it, or what it means in words", checkVerb},
 	{"story", "what each layer is for, on real requests to a real API", storyVerb},
 	{"ladder", "overloads in virtual time against the damped ladder and its flap mode", ladderVerb},
 }
