@@ -1,8 +1,9 @@
 package key
 
 import (
-	"encoding/binary"
 	"hash/maphash"
+	"math/bits"
+	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/dchest/siphash"
@@ -13,8 +14,9 @@ type Key struct {
 	// H is the keyed hash of the parts: what tells one caller from another. Two
 	// keys of one limit share state with a probability below 2^-56 per pair.
 	H uint64
-	// P is the XXH64 of the same bytes: stable across processes and releases,
-	// public, and easy to collide on purpose.
+	// P is the parts' XXH64: stable across processes and releases, public, and
+	// easy to collide on purpose. Of one part it is the XXH64 of its text; the
+	// XXH64 of each further part is merged into it as XXH64 merges its lanes.
 	P uint64
 }
 
@@ -22,7 +24,8 @@ type Key struct {
 // usable.
 type Hasher struct {
 	seed   maphash.Seed
-	k0, k1 uint64
+	k0, k1 uint64 // of SipHash, when there is a secret
+	m0, m1 uint64 // secret multipliers that join the parts' hashes
 	sip    bool
 }
 
@@ -31,75 +34,54 @@ type Hasher struct {
 // (SipHash-2-4, keyed by the secret).
 func NewHasher(secret []byte) Hasher {
 	if len(secret) == 0 {
-		return Hasher{seed: maphash.MakeSeed()}
+		h := Hasher{seed: maphash.MakeSeed()}
+		h.m0, h.m1 = maphash.String(h.seed, "m0"), maphash.String(h.seed, "m1")
+		return h
 	}
-	// Two independent digests of the secret are the SipHash key, so that a
-	// secret of any length is used whole.
-	k0, k1 := siphash.Hash128(0x77656972, 0x6b657931, secret)
-	return Hasher{k0: k0, k1: k1, sip: true}
+	// Digests of the secret are the key, so that a secret of any length is used
+	// whole.
+	h := Hasher{sip: true}
+	h.k0, h.k1 = siphash.Hash128(0, 1, secret)
+	h.m0, h.m1 = siphash.Hash128(2, 3, secret)
+	return h
 }
-
-// stackBytes is the size up to which parts are joined on the stack. Longer
-// keys are hashed piece by piece: constant memory, whatever a client sends.
-const stackBytes = 192
 
 // Key returns the identity of the parts. It does not allocate, whatever their
-// number and length.
+// number and length. The parts stay apart: ("ab", "c") is another identity than
+// ("a", "bc"), and than ("ab", "c", "").
 func (h *Hasher) Key(parts ...string) Key {
-	n := 0
-	for _, p := range parts {
-		n += len(p) + binary.MaxVarintLen32
+	if len(parts) == 0 {
+		return Key{H: h.m0}
 	}
-	if n > stackBytes {
-		return h.long(parts)
+	// Each part is hashed where it lies. Joining them first in a buffer costs more
+	// than the hashing: it is read back before the stores have settled.
+	k := Key{H: h.sum(parts[0]), P: xxhash.Sum64String(parts[0])}
+	for _, p := range parts[1:] {
+		k.H = h.join(k.H, h.sum(p))
+		k.P = joinPublic(k.P, xxhash.Sum64String(p))
 	}
-	var buf [stackBytes]byte
-	b := buf[:0]
-	for _, p := range parts {
-		b = binary.AppendUvarint(b, uint64(len(p)))
-		b = append(b, p...)
-	}
-	return Key{H: h.sum(b), P: xxhash.Sum64(b)}
+	return k
 }
 
-func (h *Hasher) sum(b []byte) uint64 {
+func (h *Hasher) sum(s string) uint64 {
 	if h.sip {
-		return siphash.Hash(h.k0, h.k1, b)
+		return siphash.Hash(h.k0, h.k1, unsafe.Slice(unsafe.StringData(s), len(s)))
 	}
-	return maphash.Bytes(h.seed, b)
+	return maphash.String(h.seed, s)
 }
 
-// long hashes the same bytes as Key in blocks. The blocks of H are chained, so
-// it is another function of the bytes than sum; which of the two a key takes
-// depends on its length alone.
-func (h *Hasher) long(parts []string) Key {
-	var (
-		x   xxhash.Digest
-		buf [8 + stackBytes]byte
-		acc uint64
-	)
-	x.Reset()
-	b := buf[:8]
-	flush := func() {
-		binary.LittleEndian.PutUint64(buf[:8], acc)
-		acc = h.sum(b)
-		b = buf[:8]
-	}
-	for _, p := range parts {
-		var l [binary.MaxVarintLen64]byte
-		n := binary.PutUvarint(l[:], uint64(len(p)))
-		_, _ = x.Write(l[:n])
-		_, _ = x.WriteString(p)
-		for _, piece := range [2]string{string(l[:n]), p} {
-			for len(piece) > 0 {
-				if len(b) == len(buf) {
-					flush()
-				}
-				k := copy(buf[len(b):], piece)
-				b, piece = buf[:len(b)+k], piece[k:]
-			}
-		}
-	}
-	flush()
-	return Key{H: acc, P: x.Sum64()}
+// join folds the next part's hash into that of the parts before it. Both are
+// keyed already, and so is the fold: nobody outside knows what to aim at.
+func (h *Hasher) join(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a^h.m0, b^h.m1)
+	return hi ^ lo
+}
+
+// The first, second and fourth prime of XXH64.
+const prime1, prime2, prime4 = 0x9e3779b185ebca87, 0xc2b2ae3d27d4eb4f, 0x85ebca77c2b2ae63
+
+// joinPublic folds the next part's hash into that of the parts before it, as
+// XXH64 merges one of its lanes into the hash.
+func joinPublic(a, b uint64) uint64 {
+	return (a^bits.RotateLeft64(b*prime2, 31)*prime1)*prime1 + prime4
 }
