@@ -19,7 +19,7 @@ func main() {
 	childArg := flag.String("child", "", "used by the program itself")
 	flag.IntVar(&o.rounds, "rounds", 21, "rounds: laps of each contestant")
 	flag.DurationVar(&o.lap, "lap", 20*time.Millisecond, "length of a lap")
-	flag.BoolVar(&o.full, "full", false, "also 100 k and 10 million keys (about 10 GB of memory)")
+	flag.BoolVar(&o.full, "full", false, "also 10 million keys (about 16 GB of memory)")
 	flag.StringVar(&o.only, "only", "", "only contestants whose name contains this, and weir")
 	jsonPath := flag.String("json", "", "also write the figures to this file")
 	flag.Parse()
@@ -70,6 +70,8 @@ func (o options) events() []event {
 	}
 	out := []event{
 		{byName["rate"], 1e3, workload.Uniform},
+		{byName["rate"], 1e4, workload.Uniform},
+		{byName["rate"], 1e5, workload.Uniform},
 		{byName["rate"], 1e6, workload.Uniform},
 		{byName["rate"], 1e6, workload.Zipf},
 		{byName["concurrency"], 1e3, workload.Uniform},
@@ -77,10 +79,7 @@ func (o options) events() []event {
 		{byName["process"], 1, workload.Uniform},
 	}
 	if o.full {
-		out = append(out,
-			event{byName["rate"], 1e4, workload.Uniform},
-			event{byName["rate"], 1e5, workload.Uniform},
-			event{byName["rate"], 10e6, workload.Uniform})
+		out = append(out, event{byName["rate"], 10e6, workload.Uniform})
 	}
 	return out
 }

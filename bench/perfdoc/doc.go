@@ -1,0 +1,10 @@
+// Command perfdoc puts measured figures into docs/perf.md: it rewrites what
+// stands between markers and leaves every other word alone.
+//
+//	budget.json ──┐
+//	versus.json ──┼── <!-- table: name --> … <!-- end --> ──> docs/perf.md
+//	verdicts.json ┘                                       └─> docs/perf-keys.svg, docs/perf-memory.svg
+//
+// The files come from bench/budget, bench/versus and bench/gate; make perf-doc
+// runs these first.
+package main
