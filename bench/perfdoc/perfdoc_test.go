@@ -30,9 +30,9 @@ func TestFillPutsEachTableBetweenItsMarkers(t *testing.T) {
 
 func TestFillRefusesADocumentThatDoesNotFit(t *testing.T) {
 	for text, want := range map[string]string{
-		"<!-- table: b --><!-- end -->":                               `table "b": nothing makes it`,
-		"no marker":                                                   `tables ["a"]: have no place`,
-		"<!-- table: a -->":                                           `table "a": has no end`,
+		"<!-- table: b --><!-- end -->": `table "b": nothing makes it`,
+		"no marker":                     `tables ["a"]: have no place`,
+		"<!-- table: a -->":             `table "a": has no end`,
 		"<!-- table: a --> <!-- table: b --> <!-- end -->":            `table "a": has no end`,
 		"<!-- table: a --><!-- end --> <!-- table: a --><!-- end -->": "",
 	} {
