@@ -73,11 +73,11 @@ func concurrencyAct() act {
 
 // fleetAct is layer 3.
 func fleetAct() act {
-	const factor = 7
+	const factor = 8
 	return act{
 		name:    "fleet",
 		title:   "the fleet reservation",
-		tells:   fmt.Sprintf("The database slows down %d times: reads hold their workers for 0.7 s, all at once.", factor),
+		tells:   fmt.Sprintf("The database slows down %d times: reads hold their workers for 0.8 s, all at once.", factor),
 		times:   shortTimes,
 		traffic: func(s setting) []*target.Request { return quietDay(s, shortTimes(s).over) },
 		script: func(s setting) []change {
@@ -99,8 +99,8 @@ func workerAct() act {
 	const left = 5 // workers: 46 requests a second, of which charges need 28
 	at := func(s setting) times {
 		begin := s.scaled(25 * time.Second)
-		end := begin + s.scaled(180*time.Second)
-		return times{begin: begin, end: end, over: end + s.scaled(230*time.Second)}
+		end := begin + s.scaled(300*time.Second)
+		return times{begin: begin, end: end, over: end + s.scaled(280*time.Second)}
 	}
 	return act{
 		name:    "worker",

@@ -29,12 +29,12 @@ flags:
 `
 
 // storyScale is the usual compression of the ladder's time: its tick of 1 s
-// becomes 40 ms, and an incident of three minutes fits in 7 s.
-const storyScale = 25
+// becomes 25 ms, and an incident of five minutes fits in 7.5 s.
+const storyScale = 40
 
 // The scales for which the story is told: below, the acts take minutes; above,
 // the ladder's tick comes near the scheduling noise of a busy machine.
-const minScale, maxScale = 10, 40
+const minScale, maxScale = 10, 50
 
 func storyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("story", flag.ContinueOnError)

@@ -51,8 +51,8 @@ func (run *storyRun) lead() []string {
 	return []string{
 		fmt.Sprintf("A payments API on 127.0.0.1 with %d workers and %d users; a charge takes %v, a listing %v and more. Clients wait %v. Seed %d.",
 			workers, liveUsers+testUsers, shop.ChargeTime, shop.ListTime, patience, run.setting.seed),
-		fmt.Sprintf("The ladder's time is compressed %g times: it ticks every %v instead of 1s, and what takes it 3 minutes takes %.1fs here. Service times and the clients' patience are as they are.",
-			run.setting.scale, law.Tick, 180/run.setting.scale),
+		fmt.Sprintf("The ladder's time is compressed %g times: it ticks every %v instead of 1s, and what takes it 5 minutes takes %.1fs here. Service times and the clients' patience are as they are.",
+			run.setting.scale, law.Tick, 300/run.setting.scale),
 		"The tables count what was due during the incident: the same requests in both halves. p50 and p99 count from when a request was due, over all that were not refused.",
 	}
 }
