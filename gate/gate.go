@@ -26,17 +26,18 @@ func Allocation(capacity int, reserve float64) int {
 }
 
 // Resize sets how many non-critical requests and, unless hardCap is 0, how many
-// requests in all may be inside. Both are 0 to 2^32-1. When fewer fit than are
+// requests in all may be inside. Both are 0 to 2^31-1. When fewer fit than are
 // inside, nothing is admitted until they have left.
 func (g *Gate) Resize(allocation, hardCap int) {
 	g.limits.Store(pack(allocation, hardCap))
 }
 
 func pack(allocation, hardCap int) uint64 {
+	hard := uint64(hardCap)
 	if hardCap == 0 {
-		hardCap = half
+		hard = half
 	}
-	return uint64(hardCap)<<32 | uint64(allocation)
+	return hard<<32 | uint64(allocation)
 }
 
 // Enter takes a place, or reports that there is none for this request.
@@ -94,8 +95,8 @@ func (g *Gate) Inside() (critical, other int) {
 // Limits returns what Resize set last; hardCap is 0 for none.
 func (g *Gate) Limits() (allocation, hardCap int) {
 	l := g.limits.Load()
-	if hardCap = int(l >> 32); hardCap == half {
-		hardCap = 0
+	if hard := l >> 32; hard != half {
+		hardCap = int(hard)
 	}
 	return int(l & half), hardCap
 }
