@@ -11,8 +11,9 @@ const (
 	// must see a deep queue drain, so it is far above Config.Ceiling; without any
 	// cut one reading of 1e308 would hold the brake for as long as it decays.
 	brakeCeiling = 64
-	// closed is the level below which restoring ends at 0.
-	closed = 1e-4
+	// negligible is the level below which it is 0: on its way to 0 a sum of small
+	// steps would stop short of it, and 0 ends an incident.
+	negligible = 1e-4
 )
 
 // Ladder is the controller. Its methods are safe for concurrent use; Tick is
@@ -144,7 +145,7 @@ func (l *Ladder) blind(dt float64) {
 	if l.clock-l.fresh <= l.cfg.Grace.Seconds() {
 		return
 	}
-	l.level = max(0, l.level-dt*l.cfg.Max/l.cfg.FailOpen.Seconds())
+	l.lower(dt * l.cfg.Max / l.cfg.FailOpen.Seconds())
 	l.gather, l.armed, l.futile = 0, false, false
 }
 
@@ -237,9 +238,13 @@ func (l *Ladder) restore(dt, age, under float64) {
 		return
 	}
 	rate := min(c.RestoreRate[max(int(math.Ceil(l.level))-1, 0)]*err, c.StepDown/max(dt, age))
-	l.level = max(0, l.level-min(c.StepDown, rate*dt))
-	if l.level < closed {
+	l.lower(min(c.StepDown, rate*dt))
+	l.restored = l.clock
+}
+
+func (l *Ladder) lower(by float64) {
+	l.level -= by
+	if l.level < negligible {
 		l.level = 0
 	}
-	l.restored = l.clock
 }
