@@ -109,7 +109,7 @@ func perform(ctx context.Context, a *act, half int, cfg func(*shop.Shop) engine.
 		return nil, fmt.Errorf("act %s, %s: %w", a.name, a.halves[half].name, err)
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
-	to, err := target.NewHTTP(st.url, patience, nil)
+	to, err := target.NewHTTP(st.url, target.HTTPOptions{Timeout: patience})
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-go/weir/cmd/loadgen/internal/drive"
 	"github.com/weir-go/weir/cmd/loadgen/internal/report"
+	"github.com/weir-go/weir/cmd/loadgen/internal/target"
 	"github.com/weir-go/weir/engine"
 )
 
@@ -36,19 +38,20 @@ type halfFigures struct {
 	ChargesShare float64      `json:"charges_share"`
 	Rows         []rowFigures `json:"rows"`
 	Aftermath    []rowFigures `json:"aftermath,omitempty"`
-	Late         int          `json:"late"` // requests that the generator sent more than 10 ms late
 	Samples      []sample     `json:"samples"`
 }
 
 type rowFigures struct {
 	Class    string          `json:"class"`
 	Group    string          `json:"group,omitempty"`
-	Offered  int             `json:"offered"`
-	Served   int             `json:"served"`
+	Offered  int64           `json:"offered"`
+	Served   int64           `json:"served"`
 	Refused  []refuseFigures `json:"refused,omitempty"`
-	TimedOut int             `json:"timed_out"`
-	Failed   int             `json:"failed"`
-	Skipped  int             `json:"skipped"`
+	TimedOut int64           `json:"timed_out"`
+	Failed   int64           `json:"failed"`
+	Stopped  int64           `json:"stopped"`
+	Skipped  int64           `json:"skipped"`
+	Late     int64           `json:"late"` // sent more than 10 ms late by the generator
 	P50      float64         `json:"p50_ms"`
 	P99      float64         `json:"p99_ms"`
 	Max      float64         `json:"max_ms"`
@@ -57,7 +60,7 @@ type rowFigures struct {
 type refuseFigures struct {
 	Layer  string `json:"layer"`
 	Status int    `json:"status"`
-	Count  int    `json:"count"`
+	Count  int64  `json:"count"`
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -74,8 +77,8 @@ func (run *storyRun) json() storyFigures {
 		a := actFigures{Name: p.act.name, Title: p.act.title, Tells: p.act.tells, True: p.judged && len(p.untrue) == 0, Untrue: p.untrue}
 		for _, t := range p.takes {
 			a.Halves = append(a.Halves, halfFigures{
-				Name: t.half.name, Arms: t.half.arms, ChargesShare: t.charges().share(),
-				Rows: figures(t.rows), Aftermath: figures(t.after), Late: t.late, Samples: t.samples,
+				Name: t.half.name, Arms: t.half.arms, ChargesShare: t.charges().Share(),
+				Rows: figures(t.rows), Aftermath: figures(t.after), Samples: t.samples,
 			})
 		}
 		f.Acts = append(f.Acts, a)
@@ -83,12 +86,13 @@ func (run *storyRun) json() storyFigures {
 	return f
 }
 
-func figures(rows map[rowKey]*row) (out []rowFigures) {
+func figures(rows map[rowKey]*drive.Counts) (out []rowFigures) {
 	for _, k := range ordered(rows) {
 		r := rows[k]
 		f := rowFigures{
-			Class: k.class.String(), Group: k.group, Offered: r.Offered, Served: r.Served, TimedOut: r.TimedOut, Failed: r.Failed, Skipped: r.Skipped,
-			P50: ms(r.Latency.Quantile(0.5)), P99: ms(r.Latency.Quantile(0.99)), Max: ms(r.Latency.Max()),
+			Class: k.class.String(), Group: k.group, Offered: r.Offered, Served: r.Served(), TimedOut: r.Ends[target.TimedOut],
+			Failed: r.Ends[target.Failed], Stopped: r.Ends[target.Stopped], Skipped: r.Skipped(), Late: r.Late,
+			P50: ms(r.Response.Quantile(0.5)), P99: ms(r.Response.Quantile(0.99)), Max: ms(r.Response.Max()),
 		}
 		for how, n := range r.Refused {
 			f.Refused = append(f.Refused, refuseFigures{how.Layer, how.Status, n})

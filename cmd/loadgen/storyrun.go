@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-go/weir/cmd/loadgen/internal/report"
 	"github.com/weir-go/weir/cmd/loadgen/internal/shop"
+	"github.com/weir-go/weir/cmd/loadgen/internal/target"
 	"github.com/weir-go/weir/ladder"
 )
 
@@ -86,7 +87,7 @@ func (p *played) show(w io.Writer, t *take) {
 func (p *played) judge(w io.Writer) {
 	without, with := p.takes[0], p.takes[1]
 	p.judged, p.untrue = true, p.act.verdict(without, with)
-	fmt.Fprintf(w, "\n  charges that succeed: %s %s, %s %s\n", without.half.name, report.Percent(without.charges().share()), with.half.name, report.Percent(with.charges().share()))
+	fmt.Fprintf(w, "\n  charges that succeed: %s %s, %s %s\n", without.half.name, report.Percent(without.charges().Share()), with.half.name, report.Percent(with.charges().Share()))
 	for _, u := range p.untrue {
 		fmt.Fprintf(w, "  NOT TRUE: %s\n", u)
 	}
@@ -137,18 +138,18 @@ func (t *take) table() report.Table {
 		}
 		slices.Sort(refused)
 		p50, p99 := "-", "-"
-		if r.Latency.Count() > 0 {
-			p50, p99 = report.Duration(r.Latency.Quantile(0.5)), report.Duration(r.Latency.Quantile(0.99))
+		if r.Response.Count() > 0 {
+			p50, p99 = report.Duration(r.Response.Quantile(0.5)), report.Duration(r.Response.Quantile(0.99))
 		}
 		tab.Rows = append(tab.Rows, []string{
-			k.String(), fmt.Sprint(r.Offered), fmt.Sprint(r.Served), report.Percent(r.share()), dash(strings.Join(refused, ", ")),
-			dash(count(r.TimedOut)), dash(count(r.Failed + r.Skipped)), p50, p99,
+			k.String(), fmt.Sprint(r.Offered), fmt.Sprint(r.Served()), report.Percent(r.Share()), dash(strings.Join(refused, ", ")),
+			dash(count(r.Ends[target.TimedOut])), dash(count(r.Ends[target.Failed] + r.Ends[target.Stopped] + r.Skipped())), p50, p99,
 		})
 	}
 	return tab
 }
 
-func count(n int) string {
+func count(n int64) string {
 	if n == 0 {
 		return ""
 	}

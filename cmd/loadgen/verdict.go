@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/weir-go/weir/cmd/loadgen/internal/drive"
+	"github.com/weir-go/weir/cmd/loadgen/internal/target"
 	"github.com/weir-go/weir/engine"
 )
 
@@ -23,29 +25,29 @@ type verdict struct {
 // check returns what is not true.
 func (v verdict) check(without, with *take) (untrue []string) {
 	fail := func(format string, args ...any) { untrue = append(untrue, fmt.Sprintf(format, args...)) }
-	if got := without.charges().share(); got >= chargesWithout {
+	if got := without.charges().Share(); got >= chargesWithout {
 		fail("without the layer %.1f %% of charges succeed: no incident (below %.0f %% was to be shown)", 100*got, 100*chargesWithout)
 	}
-	if got := with.charges().share(); got < v.chargesWith {
+	if got := with.charges().Share(); got < v.chargesWith {
 		fail("with the layer only %.1f %% of charges succeed, at least %.0f %% was to be shown", 100*got, 100*v.chargesWith)
 	}
-	byLayer := 0
+	byLayer := int64(0)
 	for k, r := range with.rows {
-		byLayer += r.Refused[refusal{v.by.String(), v.status}]
+		byLayer += r.Refused[drive.Refusal{Layer: v.by.String(), Status: v.status}]
 		for how := range r.Refused {
 			if how.Layer == v.by.String() && how.Status != v.status {
 				fail("%v refuses with %d instead of %d", v.by, how.Status, v.status)
 			}
 		}
-		if k.group == "" && v.others > 0 && r.share() < v.others {
-			fail("%.1f %% of everyone else's %v requests succeed, at least %.0f %% was to be shown", 100*r.share(), k.class, 100*v.others)
+		if k.group == "" && v.others > 0 && r.Share() < v.others {
+			fail("%.1f %% of everyone else's %v requests succeed, at least %.0f %% was to be shown", 100*r.Share(), k.class, 100*v.others)
 		}
 	}
 	if v.caught != "" {
 		byLayer = 0
 		for k, r := range with.rows {
 			if k.group == v.caught {
-				byLayer += r.Refused[refusal{v.by.String(), v.status}]
+				byLayer += r.Refused[drive.Refusal{Layer: v.by.String(), Status: v.status}]
 			}
 		}
 	}
@@ -63,10 +65,10 @@ func closed(t *take) (untrue []string) {
 	if l := t.snapshot.Ladder.Level; l != 0 {
 		untrue = append(untrue, fmt.Sprintf("at the end the ladder still stands at %.2f", l))
 	}
-	offered := 0
+	offered := int64(0)
 	for k, r := range t.after {
 		offered += r.Offered
-		if n := r.refused(); n > 0 {
+		if n := r.Ends[target.Refused]; n > 0 {
 			untrue = append(untrue, fmt.Sprintf("in the last %v %d of %d %v requests are still refused", aftermath, n, r.Offered, k))
 		}
 	}

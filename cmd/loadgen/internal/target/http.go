@@ -22,10 +22,18 @@ type HTTP struct {
 	header  http.Header
 }
 
-// NewHTTP returns a target for the server at base (scheme, host and port, and
-// a path in front of every request's own); timeout is for requests that have
-// none, header is sent with every request and may be nil.
-func NewHTTP(base string, timeout time.Duration, header http.Header) (*HTTP, error) {
+// HTTPOptions say how to talk to a server.
+type HTTPOptions struct {
+	Timeout time.Duration // for requests that have none
+	// Header is sent with every request, "{user}" replaced by who it is for.
+	Header http.Header
+	// Dial opens a connection; nil dials the URL's host.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// NewHTTP returns a target for the server at base: scheme, host and port, and
+// a path in front of every request's own.
+func NewHTTP(base string, o HTTPOptions) (*HTTP, error) {
 	u, err := url.Parse(base)
 	if err != nil {
 		return nil, fmt.Errorf("target: url %q: %w", base, err)
@@ -36,12 +44,15 @@ func NewHTTP(base string, timeout time.Duration, header http.Header) (*HTTP, err
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil // what is measured is the server
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1<<16
-	t.DialContext = (&net.Dialer{Timeout: timeout}).DialContext
+	t.DialContext = o.Dial
+	if t.DialContext == nil {
+		t.DialContext = (&net.Dialer{Timeout: o.Timeout}).DialContext
+	}
 	return &HTTP{
 		base:    strings.TrimSuffix(base, "/"),
 		client:  &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		timeout: timeout,
-		header:  header,
+		timeout: o.Timeout,
+		header:  o.Header,
 	}, nil
 }
 
@@ -62,8 +73,13 @@ func (h *HTTP) Do(ctx context.Context, r *Request) Result {
 	if err != nil {
 		return Result{End: Failed, Err: "bad request: " + err.Error()}
 	}
-	for k, v := range h.header {
-		req.Header[k] = v
+	for k, values := range h.header {
+		for _, v := range values {
+			req.Header.Add(k, ForUser(v, r.User))
+		}
+	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
 	}
 	if r.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.Token)

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/weir-go/weir/engine"
@@ -54,6 +55,14 @@ type Result struct {
 	Layer  string // Refused: the layer, as its name is everywhere; "" when the answer does not say
 	Limit  string // Refused: the limit, if the layer has limits
 	Err    string // Failed without an answer: why, fit to be counted
+}
+
+// ForUser is a template with "{user}" replaced.
+func ForUser(template, user string) string {
+	if !strings.Contains(template, "{") {
+		return template
+	}
+	return strings.ReplaceAll(template, "{user}", user)
 }
 
 // Target answers requests. Do is safe for concurrent use.
