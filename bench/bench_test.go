@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -24,19 +23,38 @@ func sizes(keys ...int) []int {
 	return keys
 }
 
-// tapes are kept for all repetitions of a benchmark, only the latest few bytes
-// of a name apart: making one costs more than measuring on it.
-var tapes sync.Map
+// drawn is kept for all repetitions of a benchmark: making a tape takes longer
+// than measuring on it.
+var drawn struct {
+	name string
+	tape *workload.Tape
+}
 
 func tape(keys int, dist workload.Dist) *workload.Tape {
-	name := fmt.Sprint(keys, dist)
-	if t, ok := tapes.Load(name); ok {
-		return t.(*workload.Tape)
+	if name := fmt.Sprint(keys, dist); drawn.name != name {
+		drawn.name, drawn.tape = name, workload.NewTape(0, keys, dist)
 	}
-	tapes.Clear() // one at a time: they are large
-	t := workload.NewTape(0, keys, dist)
-	tapes.Store(name, t)
-	return t
+	return drawn.tape
+}
+
+// filled is kept for all repetitions of a benchmark, like its tape.
+var filled struct {
+	name string
+	rig  *workload.Rig
+}
+
+// rig is an engine that every key from 0 to keys-1 has asked.
+func rig(layers workload.Layers, by workload.By, keys int) *workload.Rig {
+	name := fmt.Sprint(layers, by, keys)
+	if filled.name == name {
+		return filled.rig
+	}
+	if filled.rig != nil {
+		filled.rig.Close()
+	}
+	filled.name, filled.rig = name, workload.NewRig(layers, by, keys, 0)
+	filled.rig.Fill(keys)
+	return filled.rig
 }
 
 // drive times decide over the tape on a number of cores, each from its own
@@ -88,8 +106,5 @@ func check(b *testing.B, wrong int64) {
 
 // known runs a decision on keys that have all been seen.
 func known(b *testing.B, layers workload.Layers, keys int, dist workload.Dist, cores int) {
-	rig := workload.NewRig(layers, workload.Nobody, keys, 0)
-	defer rig.Close()
-	rig.Fill(keys)
-	drive(b, cores, tape(keys, dist), rig.Decide, true)
+	drive(b, cores, tape(keys, dist), rig(layers, workload.Nobody, keys).Decide, true)
 }

@@ -50,8 +50,5 @@ func BenchmarkRefused(b *testing.B) {
 }
 
 func refused(b *testing.B, by workload.By, keys, cores int) {
-	rig := workload.NewRig(workload.All, by, keys, 0)
-	defer rig.Close()
-	rig.Fill(keys)
-	drive(b, cores, tape(keys, workload.Uniform), rig.Decide, false)
+	drive(b, cores, tape(keys, workload.Uniform), rig(workload.All, by, keys).Decide, false)
 }
