@@ -7,7 +7,7 @@ import (
 )
 
 // Gate counts the requests inside. Its methods are safe for concurrent use and
-// do not allocate. The zero value admits nothing but critical requests.
+// do not allocate. The zero value admits nothing.
 type Gate struct {
 	_      [64]byte // the word has its cache line to itself
 	word   atom.Uint64
