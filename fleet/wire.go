@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"time"
 
 	"github.com/weir-go/weir/key"
 )
@@ -48,7 +49,7 @@ const (
 	RateTau  = 6 // the burst
 	LeaseTau = 6
 
-	LeaseGive = 0 // tokens given back
+	LeaseGive = 0 // tokens given back; negative: spent without a lease
 	LeaseT    = 1
 	LeaseM    = 2 // arrival that the tokens given back were laid upon
 	LeaseWant = 3 // tokens wanted
@@ -56,7 +57,7 @@ const (
 	LeaseFrac = 5 // at most this part of what there is, but for LeaseMin
 	LeaseMin  = 7 // the least that is of use
 
-	QuotaGive = 0
+	QuotaGive = 0 // as LeaseGive
 	QuotaWant = 1
 	QuotaCap  = 2
 	QuotaX0   = 3 // used as of the last reply
@@ -151,10 +152,23 @@ type Transport interface {
 	Push(ctx context.Context, boot Boot, batches []*Batch)
 	// Beat reports on the gate.
 	Beat(ctx context.Context, boot Boot, b *Beat) (BeatReply, error)
+	// Check looks at the store once, for what an operator should know: whether it
+	// can be reached and used, how it is set up, and what other versions of the
+	// layout use it.
+	Check(ctx context.Context, now time.Time) Report
+	// Shards returns over how many shards the keys are spread.
+	Shards() int
 	// Leave withdraws the instance's record, when it stops in good order.
 	Leave(ctx context.Context, boot Boot, group string) error
 	// Close ends the connections.
 	Close() error
+}
+
+// Report is what a Check finds.
+type Report struct {
+	Err      error         // why the store cannot be used; nil: it can
+	Ahead    time.Duration // by how much the store's clock is ahead of this one's
+	Warnings []string      // what works, but not as it should
 }
 
 // What every instance must agree on, in microseconds.

@@ -102,7 +102,7 @@ func (d *differ) item(i int) fleet.Item {
 		tau := per * (1 + n(400))
 		give := 0.0
 		if d.chance(0.4) {
-			give = n(100)
+			give = n(140) - 40
 		}
 		it.Arg = [fleet.Args]float64{give, per, d.now - u(tau), n(200), n(300), u(1), tau, 1 + n(3)}
 	case 2:
@@ -114,7 +114,7 @@ func (d *differ) item(i int) fleet.Item {
 				gen = math.Float64frombits(binary.LittleEndian.Uint64(raw[16:]))
 			}
 		}
-		it.Arg = [fleet.Args]float64{n(10), n(100), 1000, n(1200), gen, u(1), 60e6 + u(1e6), 1 + n(3)}
+		it.Arg = [fleet.Args]float64{n(13) - 3, n(100), 1000, n(1200), gen, u(1), 60e6 + u(1e6), 1 + n(3)}
 	case 3:
 		it.Op = fleet.OpHold
 		it.Arg = [fleet.Args]float64{n(5), n(6), n(9), 10, 2e6}

@@ -68,7 +68,11 @@ local function lease(i, v, give, T, M, want, att, frac, tau, least)
   if dup then return tat, S, again() end
   S, born = attempts(S, tS, born, att)
   -- What the bucket has refilled meanwhile can not be given back any more.
-  if give > 0 then tat = tat - max(0, give * T - max(0, now - M)) end
+  if give > 0 then
+    tat = tat - max(0, give * T - max(0, now - M))
+  elseif give < 0 then -- spent without a lease, while cut off
+    tat = min(max(tat, now) - give * T, now + tau)
+  end
   local base = max(tat, now)
   local free = floor((tau - (base - now)) / T + 1e-6)
   local g = min(want, max(least, floor(frac * free)), free)

@@ -50,7 +50,7 @@ type Transport struct {
 // Options are the layout, which every instance of a deployment must share.
 type Options struct {
 	Prefix string // of every key; "" is "weir"; no braces
-	// Shards is over how many slots the keys are spread: "" is 16; 4 is enough
+	// Shards is over how many slots the keys are spread: 0 is 16; 4 is enough
 	// for a single server, 64 to 256 for more than 16 primaries.
 	Shards int
 }
@@ -211,7 +211,9 @@ func (t *Transport) Push(ctx context.Context, boot fleet.Boot, batches []*fleet.
 	}
 	t.run(ctx, calls)
 	for i, b := range batches {
-		if b.Err = calls[i].err; b.Err == nil {
+		if b.Err = calls[i].err; b.Err != nil {
+			b.Err = explain(b.Err)
+		} else {
 			b.Err = readPush(b, calls[i].text)
 		}
 	}
@@ -275,7 +277,7 @@ func (t *Transport) Beat(ctx context.Context, boot fleet.Boot, b *fleet.Beat) (r
 	calls := []call{{script: &t.beat, args: []any{nil, nil, 1, t.GroupName(b.Group), boot[:], packed, int(fleet.GroupTTL / 1000)}}}
 	t.run(ctx, calls)
 	if calls[0].err != nil {
-		return r, calls[0].err
+		return r, explain(calls[0].err)
 	}
 	to := [...]*float64{&r.Now, &r.Quota, &r.Base, &r.Instances, &r.Critical, &r.Other, &r.Capacity, &r.Strangers, &r.Learning}
 	if len(calls[0].text) != 8*len(to) {

@@ -121,6 +121,8 @@ func (c *call) lease(it *fleet.Item, raw []byte) fleet.Answer {
 	c.attempts(&k, a[fleet.LeaseAtt])
 	if give := a[fleet.LeaseGive]; give > 0 {
 		k.tat -= max(0, give*t-max(0, c.now-a[fleet.LeaseM]))
+	} else if give < 0 {
+		k.tat = min(max(k.tat, c.now)-give*t, c.now+tau)
 	}
 	base := max(k.tat, c.now)
 	g := grant(a[fleet.LeaseWant], a[fleet.LeaseMin], a[fleet.LeaseFrac], math.Floor((tau-(base-c.now))/t+1e-6))

@@ -1,0 +1,160 @@
+package fleet
+
+import (
+	"math"
+
+	"github.com/weir-go/weir/bucket"
+	"github.com/weir-go/weir/engine"
+)
+
+// The exchange of leases and places. The entry's region is locked.
+
+// askLease asks for what the key will need until the exchange after the next,
+// and gives back what it will not: all of it when the instance ends.
+func (l *limit) askLease(it *Item, e *entry, s *side, now int64, ending bool) {
+	win := l.window(now)
+	spent, attempts := l.remember(e, s, now)
+	have := tokens(e.word.Load(), win)
+	horizon := 2.2 * float64(l.period) / 1e3
+	target := math.Ceil(s.demand / l.f.cfg.decay() * horizon)
+	cost := float64(max(1, e.cost.Load()))
+	var give, want float64
+	least := 1.0
+	switch refused := attempts > spent; {
+	case ending:
+		give = float64(l.takeOut(e, win, have))
+	case refused || float64(have) < target/2:
+		if refused {
+			least = max(1, cost-float64(have))
+		}
+		want = max(target-float64(have), least)
+	case now-s.attempt >= 1e9:
+		give = float64(l.takeOut(e, win, have))
+	case float64(have) > 2*target+cost:
+		give = float64(l.takeOut(e, win, have-int64(target)))
+	}
+	give -= s.over
+	s.over = 0
+	frac := s.share
+	if s.replied == 0 || l.cfg.Kind == engine.Quota {
+		frac = 1 / l.f.instances()
+	}
+	if l.cfg.Kind == engine.TokenBucket {
+		it.Op = OpLease
+		it.Arg = [Args]float64{LeaseGive: give, LeaseT: l.per, LeaseM: s.m, LeaseWant: want, LeaseAtt: attempts,
+			LeaseFrac: frac, LeaseTau: l.tau, LeaseMin: least}
+		return
+	}
+	it.Op, it.Window = OpQuota, int64(win)
+	if s.m != float64(win) {
+		s.m, s.x0, s.per = float64(win), 0, 0
+	}
+	it.Arg = [Args]float64{QuotaGive: give, QuotaWant: want, QuotaCap: float64(l.rule.Max()), QuotaX0: s.x0, QuotaGen: s.per,
+		QuotaFrac: frac, QuotaTTL: max(MinTTL, float64(l.windowEnd(now))/1e3+1e6), QuotaMin: least}
+}
+
+// takeOut takes n tokens out of the hand, if they are there.
+func (l *limit) takeOut(e *entry, win uint64, n int64) int64 {
+	for {
+		w := e.word.Load()
+		n = min(n, tokens(w, win))
+		if n <= 0 || frozen(w) {
+			return 0
+		}
+		if e.word.CompareAndSwap(w, hand(w, win, tokens(w, win)-n)) {
+			return n
+		}
+	}
+}
+
+func (l *limit) gotLease(it *Item, ans Answer, e *entry, s *side, now int64) {
+	granted := int64(ans[2])
+	win := l.window(now)
+	wanted := it.Arg[LeaseWant]
+	state := uint64(0)
+	if it.Op == OpQuota {
+		wanted = it.Arg[QuotaWant]
+		s.x0, s.per = ans[0], ans[1]
+		if uint64(it.Window) != win {
+			granted = 0 // of a window that is over
+		} else if wanted > 0 && granted == 0 && it.Arg[QuotaCap]-ans[0] < it.Arg[QuotaMin] {
+			state = dry
+		}
+	} else {
+		s.share = (s.demand + 1/l.f.instances()) / (ans[1] + 1)
+		s.debt = 0
+		if laid := ans[0] - float64(granted)*l.per; granted > 0 && (tokens(e.word.Load(), win) == 0 || s.m > laid) {
+			s.m = laid
+		}
+	}
+	if e.inc.Load() != state {
+		e.inc.Store(state)
+	}
+	e.when.Store(now + minUrgent)
+	for {
+		w := e.word.Load()
+		if frozen(w) {
+			return
+		}
+		if e.word.CompareAndSwap(w, hand(w, win, tokens(w, win)+granted)) {
+			return
+		}
+	}
+}
+
+func (l *limit) leaseOut(e *entry, s *side) {
+	if s.out {
+		return
+	}
+	s.out, s.outCum, s.outHand = true, e.cum.Load(), tokens(e.word.Load(), l.window(l.f.host.Now()))
+	switch l.stale() {
+	case engine.StaleOpen:
+		e.inc.Store(unbarred)
+	case engine.StaleClosed:
+		e.inc.Store(shut)
+	}
+}
+
+func (l *limit) leaseBack(e *entry, s *side) {
+	if !s.out {
+		return
+	}
+	was := e.inc.Swap(0)
+	s.out = false
+	e.when.Store(0)
+	if was != unbarred {
+		return
+	}
+	spent := int64((e.cum.Load()-s.outCum)<<8) >> 8
+	s.over = max(0, float64(spent-(s.outHand-tokens(e.word.Load(), l.window(l.f.host.Now())))))
+}
+
+// askHold says how many are in flight here, how many may be, and how many
+// would like to be.
+func (l *limit) askHold(it *Item, e *entry, s *side, now int64) {
+	spent, attempts := l.remember(e, s, now)
+	used := float64(bucket.InUse(e.word.Load()))
+	held := 0.0
+	if now <= e.when.Load() {
+		held = float64(e.inc.Load())
+	}
+	want := min(float64(l.rule.Max()), used+max(0, attempts-spent))
+	if want == 0 {
+		e.when.Store(0) // it lives on its own part again
+		held = 0
+	}
+	it.Op = OpHold
+	it.Arg = [Args]float64{HoldUsed: used, HoldHeld: held, HoldWant: want, HoldMax: float64(l.rule.Max()),
+		HoldTTL: float64(l.f.cfg.ttl()) / 1e3}
+}
+
+func (l *limit) gotHold(it *Item, ans Answer, e *entry, s *side, sent int64) {
+	if it.Arg[HoldWant] == 0 {
+		return
+	}
+	e.inc.Store(uint64(max(0, ans[0])))
+	// From when it was sent, and by less than the store waits: the instance has
+	// stopped using a lease well before anybody else may have it.
+	e.when.Store(sent + int64(l.f.cfg.ttl())*3/4)
+	s.share = ans[0] / float64(l.rule.Max())
+}

@@ -1,0 +1,157 @@
+package fleet
+
+import (
+	"context"
+	"math"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/weir-go/weir/engine"
+)
+
+// ledger is this instance's side of the fleet's reservation: what its gate may
+// admit of non-critical requests, and until when.
+type ledger struct {
+	beat    Beat
+	reply   BeatReply
+	heard   int64 // when the last reply came; 0: never
+	sent    int64 // when the last beat went out
+	flying  bool
+	quota   int
+	base    int
+	until   int64
+	failing int64
+	wake    chan struct{} // the gate sends here when it refuses
+	refused bool          // it has, since the last beat
+	hurried bool          // the beat on its way was made for that
+	vain    bool          // and the last such brought nothing
+	strange bool
+	bounded bool // the gate has a total of the fleet's
+}
+
+// alone gives the gate what is safe without having heard of the fleet: the
+// instance's own part.
+func (g *ledger) alone(f *Fleet, use engine.GateUse) {
+	g.wake = make(chan struct{}, 1)
+	if use.Capacity == 0 {
+		return
+	}
+	g.quota = int(g.safe(f, use))
+	g.base = g.quota
+	f.host.LeaseGate(engine.GateLease{Other: g.quota, Fallback: g.base, Wake: g.wake})
+}
+
+func (g *ledger) safe(f *Fleet, use engine.GateUse) float64 {
+	all := math.Floor((1-use.Reserve)*float64(use.Capacity) + 1e-9)
+	if c := f.cfg.Reservation.Fixed; c > 0 {
+		all = 0
+		if f.cfg.Expected > 0 {
+			all = math.Floor(math.Floor((1-use.Reserve)*float64(c)+1e-9) / float64(f.cfg.Expected))
+		}
+	}
+	return all
+}
+
+// next makes the next beat.
+func (g *ledger) next(f *Fleet, now int64, regular bool) *Beat {
+	use := f.host.GateUse()
+	r := f.cfg.Reservation
+	held := 0.0
+	if g.heard != 0 && now <= g.until {
+		held = float64(g.quota)
+	}
+	want := math.Ceil(1.25*float64(max(use.Peak, use.Other))) + 1 + min(float64(use.Refused), float64(use.Capacity))
+	ttl := float64(f.cfg.ttl()) / 1e3
+	g.beat = Beat{
+		Group: r.Group, Tick: g.beat.Tick + 1,
+		Capacity: float64(use.Capacity), Critical: float64(use.Critical), Other: float64(use.Other),
+		Held: held, Want: want, U: f.rand.Float64(),
+		TTL: ttl, Hold: max(ttl, float64(r.Request)/1e3), Grace: float64(r.Grace) / 1e3,
+		Reserve: use.Reserve, Fixed: float64(r.Fixed), Expected: float64(f.cfg.Expected),
+		Known: g.reply.Instances, Alone: g.safe(f, use),
+		Shards: float64(len(f.lanes)), Signature: g.signature(f, use),
+	}
+	if use.Capacity == 0 {
+		g.beat.Want = 0
+	}
+	g.sent, g.flying, g.hurried = now, true, !regular
+	return &g.beat
+}
+
+// signature is what instances of one group must have in common.
+func (g *ledger) signature(f *Fleet, use engine.GateUse) float64 {
+	if use.Capacity == 0 {
+		return 0
+	}
+	var d xxhash.Digest
+	d.Reset()
+	for _, x := range [...]float64{use.Reserve, float64(f.cfg.Reservation.Fixed)} {
+		var b [8]byte
+		for i := range b {
+			b[i] = byte(math.Float64bits(x) >> (8 * i))
+		}
+		_, _ = d.Write(b[:])
+	}
+	return float64(d.Sum64() >> 12)
+}
+
+// took takes the reply to the beat.
+func (g *ledger) took(f *Fleet, r BeatReply, err error, now int64) {
+	g.flying = false
+	if err != nil {
+		if g.failing == 0 {
+			g.failing = g.sent
+			f.log.Warn("fleet: no answer to the instance's report; the gate goes on with its lease, then with its own part", "error", err)
+		}
+		if g.bounded && now-g.heard > 2*int64(f.cfg.ttl()) { // what the others use is not known any more
+			g.bounded = false
+			f.host.LeaseGate(engine.GateLease{Until: g.until, Other: g.quota, Fallback: min(g.quota, g.base), Wake: g.wake})
+		}
+		return
+	}
+	if g.failing != 0 {
+		f.log.Info("fleet: the instance's reports are answered again")
+	}
+	g.failing, g.heard, g.reply = 0, now, r
+	f.setInstances(r.Instances)
+	if strange := r.Strangers > 0; strange != g.strange {
+		if g.strange = strange; strange {
+			f.log.Warn("fleet: instances of the group have another number of shards, reserve or fixed capacity; limits are not shared with them",
+				"instances", r.Strangers, "group", f.cfg.Reservation.Group)
+		}
+	}
+	if g.beat.Capacity == 0 {
+		return
+	}
+	g.vain = g.hurried && int(r.Quota) <= g.quota
+	g.quota, g.base = int(r.Quota), int(r.Base)
+	// From when the beat was sent, and less than the store waits.
+	g.until = g.sent + int64(f.cfg.ttl())*3/4
+	total := g.total(f)
+	g.bounded = total > 0
+	f.host.LeaseGate(engine.GateLease{Until: g.until, Other: g.quota, Fallback: min(g.quota, g.base), Total: total, Wake: g.wake})
+}
+
+// total bounds all requests of this instance where the fleet has one capacity:
+// by what the others do not use.
+func (g *ledger) total(f *Fleet) int {
+	if f.cfg.Reservation.Fixed == 0 {
+		return 0
+	}
+	others := g.reply.Critical + g.reply.Other - g.beat.Critical - g.beat.Other
+	return max(1, int(g.reply.Capacity-others))
+}
+
+func (g *ledger) leave(ctx context.Context, f *Fleet) {
+	if g.heard != 0 {
+		_ = f.cfg.Transport.Leave(ctx, f.boot, f.cfg.Reservation.Group)
+	}
+}
+
+// pressed reports whether the gate has refused for want of a lease, and asking
+// at once may help: it does not when it did not the last time.
+func (g *ledger) pressed(f *Fleet) bool {
+	pressed := g.refused && !g.vain && g.beat.Capacity > 0
+	g.refused = false
+	return pressed
+}

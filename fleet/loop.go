@@ -1,0 +1,242 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/weir-go/weir/engine"
+)
+
+// loop is the goroutines of a Fleet: one that ticks and folds, one for each call
+// on its way (at most two for every shard, and a beat), and a watchdog.
+type loop struct {
+	stop    chan struct{}
+	results chan *call
+	ended   chan struct{}
+}
+
+func (f *Fleet) run() {
+	f.loop = loop{stop: make(chan struct{}), results: make(chan *call, 2*len(f.lanes)+2), ended: make(chan struct{}, 2)}
+	f.ticked.Store(f.host.Now())
+	go func() {
+		defer func() { f.loop.ended <- struct{}{} }()
+		f.check()
+		for !f.guarded() {
+			f.restart()
+		}
+	}()
+	go func() {
+		defer func() { f.loop.ended <- struct{}{} }()
+		f.watch()
+	}()
+}
+
+// guarded runs the loop; false: it ended by a fault of its own.
+func (f *Fleet) guarded() (stopped bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			f.log.Error("fleet: the exchange failed and starts anew", "fault", fmt.Sprint(r), "stack", string(debug.Stack()))
+		}
+	}()
+	f.ticks()
+	return true
+}
+
+// restart begins again under a new name, as a process that starts does: whatever
+// was on its way is forgotten, and every shard counts as cut off until it answers.
+func (f *Fleet) restart() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stats.restarts++
+	f.newBoot()
+	now := f.host.Now()
+	f.ledger.flying = false
+	for _, ln := range f.lanes {
+		ln.flying = false
+		f.drop(ln)
+		ln.seq = 0
+		if !f.down(ln.id) {
+			ln.failing = now
+			f.cut(ln, now)
+		}
+		ln.retry = now
+	}
+}
+
+func (f *Fleet) ticks() {
+	f.mu.Lock()
+	timer := time.NewTimer(time.Duration(f.rand.Float64() * float64(f.cfg.Period)))
+	f.mu.Unlock()
+	urgent := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	defer urgent.Stop()
+	hurried := f.host.Now() - minUrgent
+	for {
+		regular := false
+		select {
+		case <-f.loop.stop:
+			return
+		case <-timer.C:
+			regular = true
+		case <-f.ledger.wake:
+			f.locked(func() bool { f.ledger.refused = true; return true })
+			f.hurry(f.host.Now())
+			continue
+		case <-f.wake:
+			if wait := hurried + minUrgent - f.host.Now(); wait > 0 {
+				urgent.Reset(time.Duration(wait))
+				continue
+			}
+			hurried = f.host.Now()
+		case <-urgent.C:
+			hurried = f.host.Now()
+		case c := <-f.loop.results:
+			if !f.locked(func() bool { return f.done(c, f.host.Now()) }) {
+				continue
+			}
+		}
+		f.locked(func() bool {
+			for _, c := range f.step(f.host.Now(), regular) {
+				go func() {
+					f.do(c)
+					f.loop.results <- c
+				}()
+			}
+			if regular {
+				timer.Reset(f.pause())
+			}
+			return true
+		})
+	}
+}
+
+// locked runs do under mu, which a fault of do does not leave locked.
+func (f *Fleet) locked(do func() bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return do()
+}
+
+// watch cuts every shard off when the loop does not come round any more: what
+// was the fleet's last word must not stand for ever.
+func (f *Fleet) watch() {
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	warned := false
+	for {
+		select {
+		case <-f.loop.stop:
+			return
+		case <-every.C:
+		}
+		late := f.host.Now() - f.ticked.Load()
+		if late < 3*f.cfg.patience() {
+			warned = false
+			continue
+		}
+		if !warned {
+			warned = true
+			f.log.Error("fleet: the exchange does not come round; limits go on by on_stale", "late", time.Duration(late))
+		}
+		if f.mu.TryLock() { // it may be the one who holds it
+			now := f.host.Now()
+			for _, ln := range f.lanes {
+				if !f.down(ln.id) && !ln.flying {
+					ln.failing = now
+					f.cut(ln, now)
+				}
+			}
+			f.mu.Unlock()
+		}
+	}
+}
+
+// check looks at the store once, and says in the log what an operator should
+// know. It refuses nothing: limits are enforced either way.
+func (f *Fleet) check() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	r := f.cfg.Transport.Check(ctx, f.host.Wall())
+	if r.Err != nil {
+		f.log.Error("fleet: the store cannot be used; every limit goes on by its on_stale until it can", "error", r.Err)
+	}
+	for _, w := range r.Warnings {
+		f.log.Warn("fleet: " + w)
+	}
+	if a := r.Ahead.Abs(); a > 2*time.Second {
+		f.log.Warn("fleet: this clock and the store's are apart; shared buckets do not mind, calendar quotas begin their windows by this one",
+			"store_ahead", r.Ahead)
+	}
+}
+
+// Close implements engine.Syncer: it gives back what is leased and tells what
+// was spent, in 250 ms or not at all.
+func (f *Fleet) Close() error {
+	f.mu.Lock()
+	if f.closed || f.host == nil {
+		f.closed = true
+		f.mu.Unlock()
+		return nil
+	}
+	f.closed = true
+	f.mu.Unlock()
+	close(f.loop.stop)
+	<-f.loop.ended
+	<-f.loop.ended
+	f.farewell()
+	return f.cfg.Transport.Close()
+}
+
+func (f *Fleet) farewell() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), 250*time.Millisecond)
+	defer cancel()
+	f.collect()
+	limits := *f.table.limits.Load()
+	for i := range f.table.entries {
+		e, s := &f.table.entries[i], &f.table.sides[i]
+		if id := e.limit.Load(); id != 0 && limits[id].leased() && !s.queued && tokens(e.word.Load(), limits[id].window(f.host.Now())) > 0 {
+			s.queued = true
+			f.lanes[s.lane].queue = append(f.lanes[s.lane].queue, uint32(i))
+		}
+	}
+	for {
+		c := call{boot: f.boot}
+		for _, ln := range f.lanes {
+			if ln.flying || ln.frozen || f.down(ln.id) || !f.last(ln, limits) {
+				continue
+			}
+			c.lanes, c.batches = append(c.lanes, ln), append(c.batches, ln.batch)
+		}
+		if len(c.lanes) == 0 || ctx.Err() != nil {
+			break
+		}
+		f.cfg.Transport.Push(ctx, c.boot, c.batches)
+	}
+	f.ledger.leave(ctx, f)
+}
+
+// last makes the lane's last batches: all that was spent, all that is leased.
+func (f *Fleet) last(ln *lane, limits []*limit) bool {
+	n := min(len(ln.queue), maxBatch)
+	if n == 0 {
+		return false
+	}
+	now := f.host.Now()
+	ln.start(now, f.cfg.decay())
+	for _, i := range ln.queue[:n] {
+		e, s := &f.table.entries[i], &f.table.sides[i]
+		l := limits[e.limit.Load()]
+		spent, denied := e.untold(s)
+		switch {
+		case l.cfg.Kind == engine.InFlight, spent == 0 && denied == 0 && !l.leased():
+			continue
+		}
+		f.add(ln, limits, i, now)
+	}
+	ln.queue = ln.queue[n:]
+	return true
+}
