@@ -48,6 +48,9 @@ func (l *line) span(units uint64) time.Duration {
 
 const (
 	maxUnits = 1 << 54 // a full bucket, so that debt can double before it saturates
+	// maxDebt is where debt saturates: one below the last that is ahead, so that a
+	// word that steps over the reserved payload still is.
+	maxDebt = half - 2
 	// maxFill bounds how long an empty bucket takes to fill (146 years), so that
 	// every wait is a time.Duration.
 	maxFill = 1 << 62
@@ -192,9 +195,9 @@ func (r *Rule) takeToken(w, at, cost uint64) (uint64, bool) {
 func (r *Rule) chargeToken(w, at uint64, cost int64) (uint64, bool) {
 	hi, c := bits.Mul64(uint64(cost), r.k)
 	d := r.debt(w, at)
-	exact := hi == 0 && c < half && d+c < half
+	exact := hi == 0 && c <= maxDebt && d+c <= maxDebt
 	if d += c; !exact {
-		d = half - 1
+		d = maxDebt
 	}
 	return w&^uint64(Payload) | place(at+d), exact
 }

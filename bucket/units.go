@@ -14,9 +14,9 @@ func (r *Rule) Full() uint64 { return r.burst }
 func (r *Rule) Debt(w, at uint64) uint64 { return r.debt(w, at) }
 
 // Owing returns the word with another debt at the instant: units, up to
-// 2^55-1, more is cut. The version is kept.
+// 2^55-2, more is cut. The version is kept.
 func (r *Rule) Owing(w, at, units uint64) uint64 {
-	return w&^uint64(Payload) | place(at+min(units, half-1))
+	return w&^uint64(Payload) | place(at+min(units, maxDebt))
 }
 
 // TakeUnits is Take for a charge in units, up to 2^54.
