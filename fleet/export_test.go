@@ -1,0 +1,63 @@
+package fleet
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/weir-go/weir/engine"
+)
+
+// What a simulation needs to run a Fleet on its own time: without the loop.
+
+// Call is an exchange on its way.
+type Call = call
+
+// Manual starts f on the host's time with a given source of chance.
+func (f *Fleet) Manual(host engine.SyncHost, seed uint64) {
+	f.rand = rand.New(rand.NewPCG(seed, 1))
+	f.newBoot()
+	f.host, f.log = host, host.Logger()
+	f.ledger.alone(f, host.GateUse())
+}
+
+// Step makes what is to be sent now.
+func (f *Fleet) Step(now int64, regular bool) []*Call {
+	return f.locked2(func() []*call { return f.step(now, regular) })
+}
+
+// Done takes what came of a call.
+func (f *Fleet) Done(c *Call, now int64) (more bool) {
+	return f.locked(func() bool { return f.done(c, now) })
+}
+
+// Hurried reports whether an exchange was asked for out of turn.
+func (f *Fleet) Hurried() bool {
+	select {
+	case <-f.wake:
+		return true
+	case <-f.ledger.wake:
+		f.ledger.refused = true
+		return true
+	default:
+		return false
+	}
+}
+
+// Pause is the time to the next tick.
+func (f *Fleet) Pause() time.Duration { return f.pause() }
+
+func (f *Fleet) locked2(do func() []*call) []*call {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return do()
+}
+
+func (c *Call) Parts() (Boot, []*Batch, *Beat, time.Duration) {
+	return c.boot, c.batches, c.beat, c.timeout
+}
+
+// Answer sets the reply to a call's beat.
+func (c *Call) Answer(r BeatReply, err error) { c.reply, c.err = r, err }
+
+// BootOf returns the instance's name.
+func (f *Fleet) BootOf() Boot { return f.boot }

@@ -1,0 +1,402 @@
+package fleet_test
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/bucket"
+	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/fleettest"
+	"github.com/weir-go/weir/key"
+)
+
+const ms = int64(time.Millisecond)
+
+// shards is a Transport that only says how many shards there are: a simulation
+// carries the calls itself.
+type shards int
+
+func (s shards) Shards() int                                     { return int(s) }
+func (shards) Push(context.Context, fleet.Boot, []*fleet.Batch)  {}
+func (shards) Leave(context.Context, fleet.Boot, string) error   { return nil }
+func (shards) Close() error                                      { return nil }
+func (shards) Check(context.Context, time.Time) (r fleet.Report) { return r }
+func (shards) Beat(context.Context, fleet.Boot, *fleet.Beat) (r fleet.BeatReply, err error) {
+	return r, err
+}
+
+type event struct {
+	at int64
+	n  int
+	do func()
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].n < e[j].n
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+// world is a fleet, its store and the network between them in virtual time.
+type world struct {
+	t      testing.TB
+	r      *rand.Rand
+	now    int64
+	queue  events
+	events int
+
+	store fleettest.Store
+	skew  float64 // us by which the store's clock is ahead
+	rtt   int64
+	down  bool                    // the store does not answer
+	cut   func(instance int) bool // nor does it answer these
+	lose  func(instance int) bool // whose calls are executed, but not answered
+	slow  func() int64            // rtt, if not nil
+	cfg   fleet.Config
+	boxes []*box
+}
+
+// box is an instance.
+type box struct {
+	w      *world
+	id     int
+	f      *fleet.Fleet
+	shared map[string]engine.Shared
+	alive  bool
+	ticks  int // generation: a box that starts anew has other ticks
+
+	use   engine.GateUse
+	lease engine.GateLease
+}
+
+func (b *box) Now() int64           { return b.w.now }
+func (b *box) Wall() time.Time      { return time.Unix(1e9, b.w.now) }
+func (b *box) Logger() *slog.Logger { return slog.New(slog.DiscardHandler) }
+func (b *box) GateUse() engine.GateUse {
+	u := b.use
+	b.use.Peak, b.use.Refused = b.use.Other, 0
+	return u
+}
+func (b *box) LeaseGate(l engine.GateLease) { b.lease = l }
+
+func newWorld(t testing.TB, n int, cfg fleet.Config, limits ...engine.Limit) *world {
+	w := &world{t: t, r: rand.New(rand.NewPCG(42, uint64(n))), rtt: ms, now: int64(time.Hour), cfg: cfg}
+	if w.cfg.Transport == nil {
+		w.cfg.Transport = shards(4)
+	}
+	if w.cfg.MaxKeys == 0 {
+		w.cfg.MaxKeys = 64
+	}
+	for i := range n {
+		w.boxes = append(w.boxes, &box{w: w, id: i})
+		w.boxes[i].start(limits...)
+	}
+	return w
+}
+
+func rule(t testing.TB, l engine.Limit) (r bucket.Rule) {
+	var err error
+	switch l.Kind {
+	case engine.TokenBucket:
+		r, err = bucket.NewToken(l.Rate, l.Per, l.Burst)
+	case engine.InFlight:
+		r, err = bucket.NewFlight(l.Max)
+	case engine.Quota:
+		cal := bucket.NewCalendar(bucket.Day, time.UTC, 0)
+		cal.Update(int64(time.Hour), time.Unix(1e9, int64(time.Hour)))
+		r, err = bucket.NewQuota(l.Rate, cal)
+	}
+	require.NoError(t, err)
+	return r
+}
+
+func (b *box) start(limits ...engine.Limit) {
+	f, err := fleet.New(b.w.cfg)
+	require.NoError(b.w.t, err)
+	b.f, b.shared, b.alive = f, map[string]engine.Shared{}, true
+	b.ticks++
+	f.Manual(b, b.w.r.Uint64())
+	for i, l := range limits {
+		b.shared[l.Name], err = f.Bind(engine.Binding{ID: engine.LimitID(i + 1), Limit: l, Rule: rule(b.w.t, l)})
+		require.NoError(b.w.t, err)
+	}
+	gen := b.ticks
+	var tick func()
+	tick = func() {
+		if !b.alive || b.ticks != gen {
+			return
+		}
+		b.step(true)
+		b.w.after(int64(b.f.Pause()), tick)
+	}
+	b.w.after(b.w.r.Int64N(int64(100*ms)), tick)
+}
+
+func (w *world) after(d int64, do func()) {
+	w.events++
+	heap.Push(&w.queue, event{w.now + d, w.events, do})
+}
+
+func (w *world) run(until int64) {
+	for len(w.queue) > 0 && w.queue[0].at <= until {
+		e := heap.Pop(&w.queue).(event)
+		w.now = e.at
+		e.do()
+	}
+	w.now = until
+}
+
+var errCut = errors.New("cut off")
+
+func (b *box) step(regular bool) {
+	if !b.alive {
+		return
+	}
+	for _, c := range b.f.Step(b.w.now, regular) {
+		b.send(c)
+	}
+}
+
+func (b *box) send(c *fleet.Call) {
+	w, gen := b.w, b.ticks
+	boot, batches, beat, timeout := c.Parts()
+	rtt := w.rtt
+	if w.slow != nil {
+		rtt = w.slow()
+	}
+	lost := w.down || w.cut != nil && w.cut(b.id)
+	noReply := w.lose != nil && w.lose(b.id) || rtt > int64(timeout)
+	// The batch may be sent again, and changed for that, before it is executed.
+	var sent []fleet.Batch
+	for _, x := range batches {
+		cp := *x
+		cp.Items = append([]fleet.Item(nil), x.Items...)
+		cp.Answers = nil
+		sent = append(sent, cp)
+	}
+	var reply fleet.BeatReply
+	var beatCopy fleet.Beat
+	if beat != nil {
+		beatCopy = *beat
+	}
+	w.after(rtt/2, func() {
+		if lost {
+			return
+		}
+		us := float64(w.now)/1e3 + 9e13 + w.skew
+		for i := range sent {
+			w.store.Push(us, boot, &sent[i])
+		}
+		if beat != nil {
+			reply = w.store.Beat(us, boot, &beatCopy)
+		}
+	})
+	fail := lost || noReply
+	wait := rtt
+	if fail {
+		wait = int64(timeout)
+	}
+	w.after(wait, func() {
+		if !b.alive || b.ticks != gen {
+			return
+		}
+		for i, x := range batches {
+			if fail {
+				x.Err = errCut
+				continue
+			}
+			x.Err, x.Now, x.Prev, x.Answers = nil, sent[i].Now, sent[i].Prev, sent[i].Answers
+		}
+		if fail {
+			c.Answer(reply, errCut)
+		} else {
+			c.Answer(reply, nil)
+		}
+		if b.f.Done(c, w.now) {
+			b.step(false)
+		}
+	})
+}
+
+// ask decides one request as the engine does.
+func (b *box) ask(limit string, k key.Key, cost int64) (engine.SharedStep, engine.Handle) {
+	s := b.shared[limit]
+	step := s.Peek(k, b.w.now, cost)
+	var h engine.Handle
+	if step.Reason == engine.Admitted {
+		step, h = s.Take(k, b.w.now, cost)
+	} else {
+		s.Refused(k, step, b.w.now, cost)
+	}
+	if b.f.Hurried() {
+		b.w.after(ms/5, func() { b.step(false) })
+	}
+	return step, h
+}
+
+// load is demand on one key.
+type load struct {
+	w       *world
+	limit   string
+	k       key.Key
+	rate    float64 // requests a second, of all instances
+	share   func(now int64) []float64
+	cost    int64
+	stopped bool
+
+	offered, admitted []int64 // by instance
+	perSecond         []int64
+	times             []int64
+	start             int64
+	truth             *truth
+	falseRefusals     int64
+}
+
+// truth is one bucket that sees every request.
+type truth struct {
+	rule bucket.Rule
+	word uint64
+	n    int64
+}
+
+func (w *world) drive(l engine.Limit, k key.Key, rate float64, share func(now int64) []float64) *load {
+	d := &load{w: w, limit: l.Name, k: k, rate: rate, share: share, cost: 1, start: w.now,
+		offered: make([]int64, len(w.boxes)), admitted: make([]int64, len(w.boxes))}
+	if l.Kind == engine.TokenBucket {
+		r := rule(w.t, l)
+		d.truth = &truth{rule: r, word: r.Fresh(0, r.At(w.now))}
+	}
+	d.arrive()
+	return d
+}
+
+func (d *load) arrive() {
+	d.w.after(int64(d.w.r.ExpFloat64()/d.rate*1e9), func() {
+		if d.stopped {
+			return
+		}
+		d.one(pick(d.w.r, d.share(d.w.now)))
+		d.arrive()
+	})
+}
+
+func pick(r *rand.Rand, p []float64) int {
+	sum := 0.0
+	for _, x := range p {
+		sum += x
+	}
+	u := r.Float64() * sum
+	for i, x := range p {
+		if u -= x; u < 0 {
+			return i
+		}
+	}
+	return len(p) - 1
+}
+
+func (d *load) one(i int) bool {
+	b := d.w.boxes[i]
+	if !b.alive {
+		return false
+	}
+	d.offered[i]++
+	due := false
+	if t := d.truth; t != nil {
+		if next, ok := t.rule.Take(t.word, t.rule.At(d.w.now), d.cost); ok {
+			t.word, due = next, true
+			t.n++
+		}
+	}
+	step, _ := b.ask(d.limit, d.k, d.cost)
+	if step.Reason != engine.Admitted {
+		if due {
+			d.falseRefusals++
+		}
+		return false
+	}
+	d.admitted[i]++
+	sec := int((d.w.now - d.start) / int64(time.Second))
+	for len(d.perSecond) <= sec {
+		d.perSecond = append(d.perSecond, 0)
+	}
+	d.perSecond[sec]++
+	d.times = append(d.times, d.w.now)
+	return true
+}
+
+func sum(x []int64) (s int64) {
+	for _, v := range x {
+		s += v
+	}
+	return s
+}
+
+// excess is the most that was admitted above burst + rate*W in any window W.
+func (d *load) excess(rate, burst float64) float64 {
+	worst, low := math.Inf(-1), math.Inf(1)
+	for i, at := range d.times {
+		// admitted(0..i) - rate*t: the largest rise of it.
+		v := float64(i) - rate*float64(at-d.start)/1e9
+		low = min(low, v)
+		worst = max(worst, v+1-low)
+	}
+	return worst - burst
+}
+
+// jain is Jain's index of admitted by offered.
+func (d *load) jain() float64 {
+	var s, q, n float64
+	for i := range d.offered {
+		if d.offered[i] > 0 {
+			x := float64(d.admitted[i]) / float64(d.offered[i])
+			s, q, n = s+x, q+x*x, n+1
+		}
+	}
+	return s * s / (n * q)
+}
+
+func balanced(n int) func(int64) []float64 {
+	p := make([]float64, n)
+	for i := range p {
+		p[i] = 1
+	}
+	return func(int64) []float64 { return p }
+}
+
+func skewed(n int) func(int64) []float64 {
+	p := make([]float64, n)
+	for i := range p {
+		p[i] = math.Pow(float64(i+1), -1.2)
+	}
+	return func(int64) []float64 { return p }
+}
+
+// shifting has 80 % of the demand on an instance that changes.
+func shifting(n int, every time.Duration) func(int64) []float64 {
+	p := make([]float64, n)
+	return func(now int64) []float64 {
+		hot := int(now/int64(every)) % n
+		for i := range p {
+			p[i] = 0.2 / float64(n)
+		}
+		p[hot] += 0.8
+		return p
+	}
+}
