@@ -28,7 +28,8 @@ func InUse(w uint64) int64 { return int64(w & flightMax) }
 // next: its version and generation.
 func Life(w uint64) uint64 { return w >> flightBits }
 
-func (r *Rule) takeFlight(w uint64, cost int64) (uint64, bool) {
+// TakeFlight is Take for a Flight.
+func (r *Rule) TakeFlight(w uint64, cost int64) (next uint64, ok bool) {
 	if InUse(w)+cost > r.max {
 		return w, false
 	}

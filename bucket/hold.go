@@ -48,7 +48,7 @@ func (r *Rule) WaitHold(w, bucket, at uint64, now, estimate int64) int64 {
 
 // LeftHold is Left for an estimate.
 func (r *Rule) LeftHold(w, bucket, at uint64) int64 {
-	return max(0, r.leftToken(r.debt(bucket, at))-Held(w))
+	return max(0, r.LeftToken(bucket, at)-Held(w))
 }
 
 // ReleaseHold lets go of an estimate.

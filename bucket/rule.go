@@ -40,6 +40,7 @@ type Rule struct {
 
 	clock line   // Token, Hold: the virtual token clock
 	k     uint64 // Token, Hold: units per token
+	recip uint64 // of k: floor((2^64-1)/k)
 	burst uint64 // Token, Hold: units in a full bucket
 	max   int64  // what can ever be held at once: tokens, units, requests
 	sub   int64  // Sliding: length of a sub-window in ns
@@ -71,7 +72,7 @@ func (r *Rule) Calendar() *Calendar { return r.cal }
 func (r *Rule) At(now int64) uint64 {
 	switch r.Kind {
 	case Token, Hold:
-		return r.clock.at(now)
+		return r.TokenAt(now)
 	case Quota:
 		return r.cal.at(now)
 	case Sliding:
@@ -80,14 +81,17 @@ func (r *Rule) At(now int64) uint64 {
 	return 0
 }
 
+// TokenAt is At for a Token or a Hold, small enough to be inlined.
+func (r *Rule) TokenAt(now int64) uint64 { return r.clock.at(now) }
+
 // Take charges cost, 0 to Max, at the instant. When it does not fit, ok is
 // false and the word comes back as it was.
 func (r *Rule) Take(w, at uint64, cost int64) (next uint64, ok bool) {
 	switch r.Kind {
 	case Token:
-		return r.takeToken(w, at, uint64(cost))
+		return r.TakeToken(w, at, uint64(cost))
 	case Flight:
-		return r.takeFlight(w, cost)
+		return r.TakeFlight(w, cost)
 	case Quota:
 		return r.takeQuota(w, at, cost)
 	case Sliding:
@@ -142,7 +146,7 @@ func (r *Rule) Wait(w, at uint64, now, cost int64) int64 {
 	case Sliding:
 		return r.waitSliding(w, at, now, cost)
 	case Flight:
-		if _, ok := r.takeFlight(w, cost); ok {
+		if _, ok := r.TakeFlight(w, cost); ok {
 			return 0
 		}
 	}
@@ -153,7 +157,7 @@ func (r *Rule) Wait(w, at uint64, now, cost int64) int64 {
 func (r *Rule) Left(w, at uint64) int64 {
 	switch r.Kind {
 	case Token:
-		return r.leftToken(r.debt(w, at))
+		return r.LeftToken(w, at)
 	case Quota:
 		return max(0, r.max-usedAt(w, at))
 	case Sliding:

@@ -78,7 +78,7 @@ func NewToken(rate int64, per time.Duration, burst int64) (Rule, error) {
 	if k < 1 {
 		return Rule{}, fmt.Errorf("rate %d per %v with burst %d: more than 8 tokens per ns cannot be counted", rate, per, burst)
 	}
-	rule := Rule{Kind: Token, k: k, burst: k * uint64(burst), max: burst, rate: r, per: p}
+	rule := Rule{Kind: Token, k: k, recip: math.MaxUint64 / k, burst: k * uint64(burst), max: burst, rate: r, per: p}
 	var ok bool
 	if rule.clock.slope, ok = slope(r, p, k); !ok {
 		return Rule{}, fmt.Errorf("rate %d per %v with burst %d: too slow for so large a burst: the rate would be off by more than 1e-6", rate, per, burst)
@@ -184,7 +184,8 @@ func (r *Rule) debt(w, at uint64) uint64 {
 	return 0
 }
 
-func (r *Rule) takeToken(w, at, cost uint64) (uint64, bool) {
+// TakeToken is Take for a Token.
+func (r *Rule) TakeToken(w, at, cost uint64) (next uint64, ok bool) {
 	d := r.debt(w, at) + cost*r.k
 	if d > r.burst {
 		return w, false
@@ -214,9 +215,21 @@ func (r *Rule) waitToken(debt uint64, now, cost int64) int64 {
 	return r.clock.after(now, d-r.burst)
 }
 
-func (r *Rule) leftToken(debt uint64) int64 {
-	if debt >= r.burst {
+// LeftToken is Left for a Token.
+func (r *Rule) LeftToken(w, at uint64) int64 {
+	d := r.debt(w, at)
+	if d >= r.burst {
 		return 0
 	}
-	return int64((r.burst - debt) / r.k)
+	return int64(r.tokens(r.burst - d))
+}
+
+// tokens is units/k by the reciprocal: a division takes as long as the rest of a
+// step. units are at most 2^54, so the estimate is at most one too low.
+func (r *Rule) tokens(units uint64) uint64 {
+	q, _ := bits.Mul64(units, r.recip)
+	if units-q*r.k >= r.k {
+		q++
+	}
+	return q
 }

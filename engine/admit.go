@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"github.com/weir-go/weir/ladder"
@@ -23,74 +24,73 @@ const few = 2
 //
 // It is safe for concurrent use.
 func (e *Engine) Admit(req Request) (t Ticket) {
-	if len(req.Claims) <= few {
-		var room [few]step
-		e.admit(&t, &req, room[:0])
-	} else {
-		var room [MaxClaims]step
-		e.admit(&t, &req, room[:0])
+	p := e.plan.Load()
+	if len(req.Claims) > few || p.synced {
+		e.admitWide(&t, &req, p)
+		return
 	}
+	var room [few]step
+	f := frame{req: &req, steps: room[:0]}
+	e.admit(&t, &f, p)
 	return
 }
 
-// admit decides, leaving out one limit after the other for as long as something
-// inside panics on it. Each gets its own fail policy; the others still count.
-func (e *Engine) admit(t *Ticket, req *Request, room []step) {
-	for broken := uint(0); ; {
-		at, ok := e.try(t, req, room, broken)
-		switch {
-		case ok:
-			return
-		case at < 0 || broken>>at&1 != 0:
-			e.strictest(t, req)
-			return
-		}
-		broken |= 1 << at
-	}
+// admitWide is Admit with a frame for every request.
+func (e *Engine) admitWide(t *Ticket, req *Request, p *plan) {
+	var room [MaxClaims]step
+	var syncs [MaxClaims]syncStep
+	f := frame{req: req, steps: room[:0], syncs: syncs[:]}
+	e.admit(t, &f, p)
 }
 
-// try makes the decision without the claims in broken, by index. When something
-// inside panics, ok is false, at is the index of the claim it happened on (-1:
-// on none of them), and what was taken is given back.
-func (e *Engine) try(t *Ticket, req *Request, steps []step, broken uint) (at int, ok bool) {
+// admit decides, whatever happens inside: when something panics, what was taken
+// is given back and the decision made anew without the limit it panicked on.
+func (e *Engine) admit(t *Ticket, f *frame, p *plan) {
 	defer func() {
-		if r := recover(); r != nil {
-			e.fault(r)
-			e.backOut(t, steps)
+		if !t.decided {
+			e.recovered(t, f, p, recover())
 		}
 	}()
-	p := e.plan.Load()
-	at, t.e = -1, e
+	e.decide(t, f, p, 0)
+	t.decided = true
+}
+
+// decide makes the decision, without the claims in broken, by index.
+func (e *Engine) decide(t *Ticket, f *frame, p *plan, broken uint) {
+	req := f.req
+	t.e, f.at = e, -1
 	class := req.Class
 	if class == ClassUnset || class > Critical {
 		class = p.deflt
 		e.tally().unclassified.Add(1)
 	}
+	f.class = class
 	if p.closed || len(req.Claims) > MaxClaims {
 		if !p.closed {
 			e.misuse.tooMany.Add(1)
 		}
-		e.strictest(t, req)
-		return at, true
+		e.strictest(t, f, p)
+		return
 	}
 
 	// What is claimed.
 	for i := range req.Claims {
+		f.at = i
 		c := &req.Claims[i]
 		if c.Limit == 0 || int(c.Limit) >= len(p.limits) {
 			e.misuse.unknown.Add(1)
-			e.strictest(t, req)
-			return at, true
+			e.strictest(t, f, p)
+			return
 		}
 		for j := range i {
 			if req.Claims[j].Limit == c.Limit {
 				e.misuse.twice.Add(1)
-				e.strictest(t, req)
-				return at, true
+				e.strictest(t, f, p)
+				return
 			}
 		}
 		l := &p.limits[c.Limit]
-		if !l.live || c.Cost == 0 || l.kind == Unlimited {
+		if c.Cost == 0 || l.passes {
 			continue
 		}
 		act := enforce
@@ -101,89 +101,81 @@ func (e *Engine) try(t *Ticket, req *Request, steps []step, broken uint) (at int
 		}
 		if broken>>i&1 != 0 {
 			if l.fail == FailClosed && act == enforce {
-				e.refuse(t, class, Decision{Reason: Closed, Layer: l.layer, Limit: l.id, RetryAfter: l.retry})
-				return at, true
+				e.refuse(t, f, p, Decision{Reason: Closed, Layer: l.layer, Limit: l.id, RetryAfter: l.retry})
+				return
 			}
 			continue
 		}
 		if c.Cost < 0 {
 			e.misuse.negative.Add(1)
-			e.refuse(t, class, Decision{Reason: NeverFits, Layer: l.layer, Limit: l.id, RetryAfter: -1})
-			return at, true
+			e.refuse(t, f, p, Decision{Reason: NeverFits, Layer: l.layer, Limit: l.id, RetryAfter: -1})
+			return
 		}
-		steps = steps[:len(steps)+1]
-		s := &steps[len(steps)-1]
-		s.l, s.act, s.index, s.key = l, act, i, c.Key
+		f.steps = f.steps[:len(f.steps)+1]
+		s := &f.steps[len(f.steps)-1]
+		s.l, s.act, s.index = l, act, uint8(i)
 		s.H, s.Cost, s.Rule, s.ID, s.BucketID = c.Key.H, c.Cost, &l.rule, l.table, l.bucket
-		s.never = l.kind == Block || c.Cost > l.rule.Max()
-		s.refused, s.done, s.noRoom, s.Overflowed = s.never, false, false, false
+		s.never = c.Cost > l.max
+		s.refused = s.never
 	}
 
 	// Layers 1 and 2 look. The plan was loaded before the time, so that no rule
 	// is younger than the time it is asked about.
 	now := e.now()
 	refused := false
-	for i := range steps {
-		s := &steps[i]
-		at = s.index
-		e.look(s, now)
-		refused = refused || s.refused && s.act == enforce
+	for i := range f.steps {
+		s := &f.steps[i]
+		f.at = int(s.index)
+		e.look(f, s, now)
+		if s.refused && s.act == enforce {
+			refused = true
+		}
 	}
 	if refused {
-		if now, refused = e.lookAgain(steps, &at); refused {
-			e.refuse(t, class, e.gating(steps, class, now))
-			return at, true
+		if now, refused = e.lookAgain(f); refused {
+			e.refuse(t, f, p, e.gating(f, now))
+			return
 		}
 	}
-	at = -1
+	f.at = -1
 
 	// Layer 4.
-	if level := ladder.Word(e.level.Load()); level != 0 {
-		if m := Mode(e.layerMode[Worker].Load()); m != Off && level.Sheds(int(class-Test), cohort(req)) {
-			if m.action(cohort(req), uint64(Worker)) == enforce {
-				e.refuse(t, class, Decision{Reason: Shed, Layer: Worker, RetryAfter: p.ladderRetry})
-				e.watching(steps, class)
-				return at, true
-			}
-			e.wouldShed(m, req, class)
-		}
+	if level := ladder.Word(e.level.Load()); level != 0 && !e.stay(f, level) {
+		e.refuse(t, f, p, Decision{Reason: Shed, Layer: Worker, RetryAfter: p.ladderRetry})
+		e.watching(f)
+		return
 	}
 
 	// Layer 3.
-	if p.gated && !e.pass(t, p, req, class) {
-		e.watching(steps, class)
-		return at, true
+	if p.gated && !e.pass(t, f) {
+		e.refuse(t, f, p, Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry})
+		e.watching(f)
+		return
 	}
 
 	// Layers 1 and 2 charge, in the order of the handles.
-	for s := next(steps, enforce); s != nil; s = next(steps, enforce) {
-		at = s.index
-		if s.done = e.commit(s, now); !s.done {
-			e.backOut(t, steps)
-			e.refuse(t, class, e.verdict(s, e.time.Now()))
-			return at, true
+	for s := next(f.steps, enforce); s != nil; s = next(f.steps, enforce) {
+		f.at = int(s.index)
+		if s.done = e.commit(f, s, now); !s.done {
+			e.backOut(t, f)
+			now = e.time.Now()
+			e.refuse(t, f, p, e.verdict(f, s, now))
+			e.told(f, s, now)
+			return
 		}
 	}
-	for s := next(steps, watch); s != nil; s = next(steps, watch) {
-		at = s.index
-		if s.act = skip; !s.refused && e.commit(s, now) {
-			s.done = true
-		} else {
-			e.wouldRefuse(s, class, now)
-		}
-	}
-	e.grant(t, steps, class, now)
-	return at, true
+	e.shadows(f, now)
+	e.grant(t, f)
 }
 
 // lookAgain decides on the true time whether a refusal stands. One that does
 // not makes its time the published one before anything is charged on it.
-func (e *Engine) lookAgain(steps []step, at *int) (now int64, refused bool) {
+func (e *Engine) lookAgain(f *frame) (now int64, refused bool) {
 	now = e.time.Now()
-	for i := range steps {
-		s := &steps[i]
-		*at = s.index
-		e.look(s, now)
+	for i := range f.steps {
+		s := &f.steps[i]
+		f.at = int(s.index)
+		e.look(f, s, now)
 		refused = refused || s.refused && s.act == enforce
 	}
 	// A storm of refusals must not write the word that every decision reads.
@@ -207,21 +199,19 @@ func next(steps []step, act action) *step {
 
 // gating is the decision of the enforced claims that refuse: the one that waits
 // longest gates.
-func (e *Engine) gating(steps []step, class Class, now int64) Decision {
+func (e *Engine) gating(f *frame, now int64) Decision {
 	var gate Decision
-	for i := range steps {
-		s := &steps[i]
+	for i := range f.steps {
+		s := &f.steps[i]
 		if !s.refused {
 			continue
 		}
 		if s.act == watch {
-			e.wouldRefuse(s, class, now)
+			e.wouldRefuse(f, s, now)
 			continue
 		}
-		d := e.verdict(s, now)
-		if s.l.shared != nil {
-			s.l.shared.Refused(s.key, s.shared, now, s.Cost)
-		}
+		d := e.verdict(f, s, now)
+		e.told(f, s, now)
 		if gate.Layer == LayerNone || later(d, gate) {
 			gate = d
 		}
@@ -233,88 +223,122 @@ func later(a, b Decision) bool {
 	return b.RetryAfter >= 0 && (a.RetryAfter < 0 || a.RetryAfter > b.RetryAfter)
 }
 
+// told lets a synced limit know of a refusal: refused demand is demand.
+func (e *Engine) told(f *frame, s *step, now int64) {
+	if s.l.shared != nil && !s.never {
+		s.l.shared.Refused(f.claim(s).Key, f.sync(s).SharedStep, now, s.Cost)
+	}
+}
+
+// shadows charges the limits that only watch, each for itself: one that would
+// have refused is counted and holds nothing.
+func (e *Engine) shadows(f *frame, now int64) {
+	for s := next(f.steps, watch); s != nil; s = next(f.steps, watch) {
+		f.at = int(s.index)
+		s.act = skip
+		if s.done = !s.never && e.commit(f, s, now); !s.done {
+			e.wouldRefuse(f, s, e.time.Now())
+		}
+	}
+}
+
+// watching counts what shadow limits would have refused of a request that a
+// later layer refuses.
+func (e *Engine) watching(f *frame) {
+	for i := range f.steps {
+		if s := &f.steps[i]; s.act == watch && s.refused {
+			e.wouldRefuse(f, s, e.time.Now())
+		}
+	}
+}
+
 // grant fills the ticket of an admitted request.
-func (e *Engine) grant(t *Ticket, steps []step, class Class, now int64) {
-	t.d.Remaining = -1
-	for i := range steps {
-		s := &steps[i]
+func (e *Engine) grant(t *Ticket, f *frame) {
+	t.d.Remaining = math.MaxInt64
+	for i := range f.steps {
+		s := &f.steps[i]
 		if !s.done {
 			continue
 		}
-		t.keep(s)
+		if s.l.holds {
+			t.keep(f, s)
+		}
 		if s.act == enforce {
-			if left := e.left(s, now); t.d.Remaining < 0 || left < t.d.Remaining {
+			if left := e.left(f, s); left < t.d.Remaining {
 				t.d.Remaining, t.d.Limit = left, s.l.id
 			}
 		}
 	}
+	if t.d.Limit == 0 {
+		t.d.Remaining = -1
+	}
 	t.open = true
-	e.tally().admitted[class].Add(1)
-	if t.n > 0 {
+	tally := e.tally()
+	tally.admitted[f.class].Add(1)
+	if t.n > 0 && tally.held.Add(1)%sampleEvery == 0 {
 		e.sample(t)
 	}
 }
 
 // refuse fills the ticket of a refused request.
-func (e *Engine) refuse(t *Ticket, class Class, d Decision) {
+func (e *Engine) refuse(t *Ticket, f *frame, p *plan, d Decision) {
 	t.d = d
 	switch {
 	case d.Limit != 0:
-		e.plan.Load().limits[d.Limit].ctl.tally(e.stripeMask).refused[class][d.Reason].Add(1)
+		p.limits[d.Limit].ctl.tally(e.stripeMask).refused[f.class][d.Reason].Add(1)
 	case d.Layer == Worker:
-		e.tally().ladder[class].Add(1)
+		e.tally().ladder[f.class].Add(1)
 	case d.Layer == Fleet:
-		e.tally().gate[class].Add(1)
+		e.tally().gate[f.class].Add(1)
 	}
 }
 
-// watching counts what shadow limits would have refused of a request that
-// something else refuses.
-func (e *Engine) watching(steps []step, class Class) {
-	for i := range steps {
-		if s := &steps[i]; s.act == watch && s.refused {
-			e.wouldRefuse(s, class, e.time.published.Load())
-		}
+// stay is layer 4: it reports whether the level leaves the request alone.
+func (e *Engine) stay(f *frame, level ladder.Word) bool {
+	m := Mode(e.layerMode[Worker].Load())
+	if m == Off || !level.Sheds(int(f.class-Test), f.cohort()) {
+		return true
 	}
+	switch m.action(f.cohort(), uint64(Worker)) {
+	case enforce:
+		return false
+	case watch:
+		e.tally().ladderWould[f.class].Add(1)
+	}
+	return true
 }
 
-// pass is layer 3: it takes a place in the gate or refuses.
-func (e *Engine) pass(t *Ticket, p *plan, req *Request, class Class) bool {
+// pass is layer 3: it takes a place in the gate, or reports that there is none.
+func (e *Engine) pass(t *Ticket, f *frame) bool {
 	act := enforce
 	if m := Mode(e.layerMode[Fleet].Load()); m != Enforce {
-		if act = m.action(cohort(req), uint64(Fleet)); act == skip {
+		if act = m.action(f.cohort(), uint64(Fleet)); act == skip {
 			return true
 		}
 	}
-	if e.enter(class == Critical) {
+	if e.enter(f.class == Critical) {
 		t.gate = gateOther
-		if class == Critical {
+		if f.class == Critical {
 			t.gate = gateCritical
 		}
 		return true
 	}
 	if act == watch {
-		e.tally().gateWould[class].Add(1)
+		e.tally().gateWould[f.class].Add(1)
 		return true
 	}
-	e.refuse(t, class, Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry})
 	return false
 }
 
-func (e *Engine) wouldShed(m Mode, req *Request, class Class) {
-	if m.action(cohort(req), uint64(Worker)) == watch {
-		e.tally().ladderWould[class].Add(1)
-	}
-}
-
 // cohort is who the request is to the layers that have no key of their own.
-// Someone without any identity takes their chance anew each time.
-func cohort(req *Request) uint64 {
+// Someone without any identity takes their chance anew, once a request.
+func (f *frame) cohort() uint64 {
 	switch {
-	case req.Cohort != 0:
-		return req.Cohort
-	case len(req.Claims) > 0:
-		return req.Claims[0].Key.P
+	case f.req.Cohort != 0:
+	case len(f.req.Claims) > 0:
+		return f.req.Claims[0].Key.P
+	default:
+		f.req.Cohort = rand.Uint64() | 1
 	}
-	return rand.Uint64()
+	return f.req.Cohort
 }

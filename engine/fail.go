@@ -14,12 +14,39 @@ func (e *Engine) fault(r any) {
 	}
 }
 
-// backOut gives back what an attempt has taken.
-func (e *Engine) backOut(t *Ticket, steps []step) {
-	for i := range steps {
-		if s := &steps[i]; s.done {
+// recovered makes the decision that panicked anew, leaving out one limit after
+// the other for as long as that helps. Each left out gets its own fail policy;
+// the others still count.
+func (e *Engine) recovered(t *Ticket, f *frame, p *plan, r any) {
+	for broken := uint(0); ; {
+		e.fault(r)
+		e.backOut(t, f)
+		f.steps = f.steps[:0]
+		clear(f.steps[:cap(f.steps)])
+		if f.at < 0 || broken>>f.at&1 != 0 {
+			e.strictest(t, f, p)
+			return
+		}
+		broken |= 1 << f.at
+		if r = e.attempt(func() { e.decide(t, f, p, broken) }); r == nil {
+			return
+		}
+	}
+}
+
+// attempt runs f and returns what it panicked with.
+func (e *Engine) attempt(f func()) (r any) {
+	defer func() { r = recover() }()
+	f()
+	return nil
+}
+
+// backOut gives back what a decision has taken.
+func (e *Engine) backOut(t *Ticket, f *frame) {
+	for i := range f.steps {
+		if s := &f.steps[i]; s.done {
 			s.done = false
-			e.quietly(func() { e.undo(s) })
+			e.quietly(func() { e.undo(f, s) })
 		}
 	}
 	t.n = 0
@@ -28,34 +55,26 @@ func (e *Engine) backOut(t *Ticket, steps []step) {
 
 // quietly runs what may panic and goes on.
 func (e *Engine) quietly(f func()) {
-	defer func() {
-		if r := recover(); r != nil {
-			e.fault(r)
-		}
-	}()
-	f()
+	if r := e.attempt(f); r != nil {
+		e.fault(r)
+	}
 }
 
 // strictest answers a request that cannot be decided, by the strictest fail
 // policy among the limits it claims.
-func (e *Engine) strictest(t *Ticket, req *Request) {
-	p := e.plan.Load()
-	class := req.Class
-	if class == ClassUnset || class > Critical {
-		class = p.deflt
-	}
-	for i := range req.Claims {
-		c := &req.Claims[i]
+func (e *Engine) strictest(t *Ticket, f *frame, p *plan) {
+	for i := range f.req.Claims {
+		c := &f.req.Claims[i]
 		if c.Limit == 0 || int(c.Limit) >= len(p.limits) {
 			continue
 		}
 		l := &p.limits[c.Limit]
 		if l.live && l.fail == FailClosed && Mode(l.ctl.mode.Load()).action(c.Key.P, l.ctl.salt) == enforce {
-			e.refuse(t, class, Decision{Reason: Closed, Layer: l.layer, Limit: l.id, RetryAfter: l.retry})
+			e.refuse(t, f, p, Decision{Reason: Closed, Layer: l.layer, Limit: l.id, RetryAfter: l.retry})
 			return
 		}
 	}
-	t.e, t.open = e, true
+	t.open = true
 	t.d = Decision{Remaining: -1}
-	e.tally().admitted[class].Add(1)
+	e.tally().admitted[f.class].Add(1)
 }

@@ -14,31 +14,33 @@ type plan struct {
 	limits []limit // by LimitID; removed ones stay, not live
 	deflt  Class
 	gated  bool // there is a layer 3
+	synced bool // some limits are shared with a fleet
 	closed bool // after Close
 	// What refusals of the layers tell clients to wait.
 	gateRetry, ladderRetry time.Duration
 }
 
-// limit is a limit as Admit sees it.
+// limit is a limit as Admit sees it. What every decision reads comes first.
 type limit struct {
-	rule bucket.Rule // also of the hold, for a post-paid bucket: what is taken
-	ctl  *control
-	// shared decides instead of the table when the limit is synced.
-	shared Shared
+	rule   bucket.Rule // of the word that is taken
+	ctl    *control
+	shared Shared // decides instead of the table when the limit is synced
+	max    int64  // the largest cost that can ever pass: 0 for Block
 
+	id       LimitID
 	kind     Kind
 	layer    Layer
+	table    uint8 // table id of the word that is taken
+	bucket   uint8 // post-paid bucket: table id of the bucket beside the hold
+	passes   bool  // Unlimited, or removed
+	holds    bool  // a ticket has something to give back, or to settle
 	live     bool
 	postPaid bool
 	fail     Fail
 	overflow Overflow
-	table    uint8 // table id of the word that is taken
-	bucket   uint8 // post-paid bucket: table id of the bucket beside the hold
-	id       LimitID
-	retry    time.Duration
-	// charge is the bucket's own rule, for a post-paid bucket.
-	charge *bucket.Rule
-	cal    *bucket.Calendar
+
+	retry  time.Duration
+	charge *bucket.Rule // post-paid bucket: the bucket's own rule; rule is the hold's
 	cfg    Limit
 }
 
@@ -58,9 +60,8 @@ type control struct {
 	own  Mode   // as configured or set; guarded by Engine.mu
 	salt uint64 // of its ramp
 	// layer is of its latest kind; guarded by Engine.mu.
-	layer    Layer
-	inflight atomic.Int64 // not counted on the way of a request: see Snapshot
-	tallies  []limitTally
+	layer   Layer
+	tallies []limitTally
 }
 
 // place says where on a ramp of [0, modeOne) a key lies: by the stable hash,

@@ -21,9 +21,10 @@ const shadowSample = 256
 
 // wouldRefuse counts what a shadow limit would have done, and now and then
 // notes whom it would have hit.
-func (e *Engine) wouldRefuse(s *step, class Class, now int64) {
-	d := e.verdict(s, now)
-	if n := s.l.ctl.tally(e.stripeMask).would[class][d.Reason].Add(1); n%shadowSample == 1 {
-		e.samples.TryEnqueue(WouldRefuse{s.l.id, class, d.Reason, s.key, d.RetryAfter})
+func (e *Engine) wouldRefuse(f *frame, s *step, now int64) {
+	d := e.verdict(f, s, now)
+	e.told(f, s, now)
+	if n := s.l.ctl.tally(e.stripeMask).would[f.class][d.Reason].Add(1); n%shadowSample == 1 {
+		e.samples.TryEnqueue(WouldRefuse{s.l.id, f.class, d.Reason, f.claim(s).Key, d.RetryAfter})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/bucket"
-	"github.com/weir-go/weir/key"
 	"github.com/weir-go/weir/shard"
 )
 
@@ -13,40 +12,55 @@ import (
 type step struct {
 	shard.Claim
 	l       *limit
-	key     key.Key
 	act     action
-	index   int // in Request.Claims
+	index   uint8 // in Request.Claims
 	refused bool
 	never   bool // waiting does not help: block, or a cost above the limit
 	noRoom  bool // a new key that the table has no place for
 	done    bool // charged
-	shared  SharedStep
-	handle  Handle
 }
 
+// syncStep is what a step on a synced limit has besides.
+type syncStep struct {
+	SharedStep
+	handle Handle
+}
+
+// frame is the memory of one decision, on the caller's stack.
+type frame struct {
+	req   *Request
+	steps []step
+	syncs []syncStep // by index in Request.Claims; only where limits are synced
+	at    int        // the claim that is worked on, -1 for none: for whoever recovers
+	class Class
+}
+
+func (f *frame) sync(s *step) *syncStep { return &f.syncs[s.index] }
+
+func (f *frame) claim(s *step) *Claim { return &f.req.Claims[s.index] }
+
 // look decides the claim as of now and changes nothing.
-func (e *Engine) look(s *step, now int64) {
+func (e *Engine) look(f *frame, s *step, now int64) {
 	switch {
 	case s.never:
 	case s.l.shared != nil:
-		s.shared = s.l.shared.Peek(s.key, now, s.Cost)
-		s.refused = s.shared.Reason != Admitted
+		x := f.sync(s)
+		x.SharedStep = s.l.shared.Peek(f.claim(s).Key, now, s.Cost)
+		s.refused = x.Reason != Admitted
 	default:
 		s.refused = !e.table.Look(&s.Claim, now)
 	}
 }
 
 // commit charges the claim, which look found possible.
-func (e *Engine) commit(s *step, now int64) bool {
+func (e *Engine) commit(f *frame, s *step, now int64) bool {
 	if s.l.shared != nil {
-		s.shared, s.handle = s.l.shared.Take(s.key, now, s.Cost)
-		s.refused = s.shared.Reason != Admitted
+		x := f.sync(s)
+		x.SharedStep, x.handle = s.l.shared.Take(f.claim(s).Key, now, s.Cost)
+		s.refused = x.Reason != Admitted
 		return !s.refused
 	}
-	if e.table.Commit(&s.Claim) {
-		return true
-	}
-	return e.take(s, now)
+	return e.table.Commit(&s.Claim) || e.take(s, now)
 }
 
 // take is the way of a new key and of a lost race.
@@ -60,8 +74,7 @@ func (e *Engine) take(s *step, now int64) bool {
 		return true
 	case shard.NoRoom:
 		if s.l.overflow == OverflowOpen {
-			s.Slot = shard.None // nothing to give back
-			return true
+			return true // uncharged: there is no slot to give back to
 		}
 		s.noRoom = true
 	}
@@ -70,17 +83,17 @@ func (e *Engine) take(s *step, now int64) bool {
 }
 
 // undo takes back what commit charged.
-func (e *Engine) undo(s *step) {
+func (e *Engine) undo(f *frame, s *step) {
 	switch {
 	case s.l.shared != nil:
-		s.l.shared.Undo(s.handle, e.time.Now())
+		s.l.shared.Undo(f.sync(s).handle, e.time.Now())
 	case s.Slot != shard.None:
 		e.table.Undo(&s.Claim)
 	}
 }
 
 // verdict is the decision that a refusing claim makes as of now.
-func (e *Engine) verdict(s *step, now int64) Decision {
+func (e *Engine) verdict(f *frame, s *step, now int64) Decision {
 	d := Decision{Reason: s.l.reason(), Layer: s.l.layer, Limit: s.l.id}
 	switch {
 	case s.never:
@@ -89,13 +102,14 @@ func (e *Engine) verdict(s *step, now int64) Decision {
 			d.Reason = NeverFits
 		}
 	case s.l.shared != nil:
-		d.Reason, d.RetryAfter, d.Remaining = s.shared.Reason, s.shared.RetryAfter, s.shared.Remaining
+		x := f.sync(s)
+		d.Reason, d.RetryAfter, d.Remaining = x.Reason, x.RetryAfter, x.Remaining
 	case s.noRoom:
 		d.Reason, d.RetryAfter = Closed, s.l.retry
 	case s.l.kind == InFlight:
 		d.RetryAfter, d.Remaining = s.l.retry, s.Rule.Left(s.Word, 0)
 	default:
-		d.RetryAfter, d.Remaining = e.wait(s, now), e.left(s, now)
+		d.RetryAfter, d.Remaining = e.wait(s, now), e.left(f, s)
 	}
 	return d
 }
@@ -105,27 +119,27 @@ func (e *Engine) wait(s *step, now int64) time.Duration {
 	at := s.Rule.At(now)
 	var w int64
 	if s.Rule.Kind == bucket.Hold {
-		w = s.Rule.WaitHold(s.Word, e.table.Beside(&s.Claim, at), at, now, s.Cost)
+		w = s.Rule.WaitHold(s.Word, e.table.Beside(&s.Claim), at, now, s.Cost)
 	} else {
 		w = s.Rule.Wait(s.Word, at, now, s.Cost)
 	}
-	if w == math.MaxInt64 { // only as long as what is held stays held
+	if w == math.MaxInt64 { // for as long as what is held stays held
 		return s.l.retry
 	}
 	return time.Duration(max(w, 1))
 }
 
 // left is what remains of the claim's limit for its key.
-func (e *Engine) left(s *step, now int64) int64 {
-	if s.l.shared != nil {
-		return s.shared.Remaining
-	}
-	if s.Slot == shard.None {
+func (e *Engine) left(f *frame, s *step) int64 {
+	switch {
+	case s.l.shared != nil:
+		return f.sync(s).Remaining
+	case s.Slot == shard.None:
 		return s.Rule.Max()
+	case s.Rule.Kind == bucket.Token:
+		return s.Rule.LeftToken(s.Word, s.At)
+	case s.Rule.Kind == bucket.Hold:
+		return s.Rule.LeftHold(s.Word, e.table.Beside(&s.Claim), s.At)
 	}
-	at := s.Rule.At(now)
-	if s.Rule.Kind == bucket.Hold {
-		return s.Rule.LeftHold(s.Word, e.table.Beside(&s.Claim, at), at)
-	}
-	return s.Rule.Left(s.Word, at)
+	return s.Rule.Left(s.Word, s.At)
 }

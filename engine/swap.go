@@ -177,6 +177,10 @@ func (b *builder) add(cfg Limit) (LimitID, error) {
 	if err := b.bind(&l, prev, kept); err != nil {
 		return id, err
 	}
+	l.max = l.rule.Max()
+	l.passes = l.kind == Unlimited
+	l.holds = l.postPaid || l.kind == InFlight
+	b.next.synced = b.next.synced || l.shared != nil
 	if prev != nil && !kept {
 		b.retire(prev)
 		if prev.kind == l.kind && l.kind <= InFlight {
@@ -289,6 +293,6 @@ func (b *builder) dropRemoved() {
 		if was.live {
 			b.retire(was)
 		}
-		b.next.limits[id] = limit{ctl: was.ctl, id: was.id, kind: was.kind, layer: was.layer, shared: was.shared, cfg: was.cfg}
+		b.next.limits[id] = limit{passes: true, ctl: was.ctl, id: was.id, kind: was.kind, layer: was.layer, shared: was.shared, cfg: was.cfg}
 	}
 }

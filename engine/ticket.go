@@ -15,13 +15,14 @@ type Ticket struct {
 	e *Engine
 	d Decision
 
-	done   uint32 // set by the first Done, atomically
-	open   bool   // admitted: something may be owed
-	gate   uint8
-	n      uint8
-	cell   uint16 // of the sample of open tickets, plus one
-	holds  [few]hold
-	others *[MaxClaims - few]hold
+	done    uint32 // set by the first Done, atomically
+	decided bool
+	open    bool // admitted: something may be owed
+	gate    uint8
+	n       uint8
+	cell    uint16 // of the sample of open tickets, plus one
+	holds   [few]hold
+	others  *[MaxClaims - few]hold
 }
 
 // noCopy makes vet complain about copies.
@@ -61,20 +62,15 @@ const (
 var spare = sync.Pool{New: func() any { return new([MaxClaims - few]hold) }}
 
 // keep notes what a charged claim has to give back.
-func (t *Ticket) keep(s *step) {
+func (t *Ticket) keep(f *frame, s *step) {
 	var h hold
 	switch {
 	case s.l.shared != nil:
-		if s.l.kind != InFlight {
-			return
-		}
-		h = hold{word: s.handle.ID, kind: holdShared}
+		h = hold{word: f.sync(s).handle.ID, kind: holdShared}
 	case s.Slot == shard.None:
 		return
 	case s.l.kind == InFlight:
 		h = hold{word: bucket.Life(s.Word), kind: holdFlight}
-	case !s.l.postPaid:
-		return
 	case s.l.kind == Quota:
 		h = hold{word: s.Word, kind: holdQuota}
 	default:
@@ -223,13 +219,9 @@ type openTicket struct {
 // sampleEvery is the share of tickets that are watched for leaks: one in.
 const sampleEvery = 64
 
-// sample notes the ticket as open, for one in sampleEvery of them, so that one
-// that is never given back shows in the Snapshot.
+// sample notes the ticket as open, for one in sampleEvery of those that hold
+// something, so that one that is never given back shows in the Snapshot.
 func (e *Engine) sample(t *Ticket) {
-	tally := e.tally()
-	if tally.held.Add(1)%sampleEvery != 0 {
-		return
-	}
 	for range 4 {
 		i := e.nextCell.Add(1) % uint32(len(e.open))
 		if c := &e.open[i]; c.limit.CompareAndSwap(0, uint32(t.hold(0).limit)) {

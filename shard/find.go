@@ -9,15 +9,24 @@ const None = ^uint32(0)
 
 // Find returns the slot of a known key and its word as of one moment, or None.
 func (t *Table) Find(h uint64, id uint8) (at uint32, word uint64) {
-	shard, first, in := t.home(h)
+	_, first, in := t.home(h)
 	tag := tagOf(h, id)
+	// Most keys lie in their home line.
+	if at, word = t.scan(tag, first+in); at != None && word&bucket.Payload != bucket.Frozen {
+		return at, word
+	}
+	return t.findAgain(h, tag, first, in)
+}
+
+// findAgain is Find for a key that is not at home, or whose slot is changing
+// hands: whoever does that holds the mutex.
+func (t *Table) findAgain(h, tag, first, in uint64) (at uint32, word uint64) {
 	for {
 		at, word = t.search(tag, first, in)
 		if at == None || word&bucket.Payload != bucket.Frozen {
 			return at, word
 		}
-		// The slot is changing hands: whoever does it holds the mutex.
-		t.mus[shard].wait()
+		t.mus[h>>t.shardShift].wait()
 	}
 }
 
@@ -42,18 +51,28 @@ func (t *Table) wrap(in uint64) uint64 {
 	return in
 }
 
-// scan looks for the tag in one line. The second load of the tag is what makes
-// the word the key's: between the two the slot has not changed hands.
+// scan looks for the tag in one line. Which of the four slots a key lies in is
+// chance, so it is selected without a branch: one that the processor can't
+// foresee costs more than all four compares. The second load of the tag is what
+// makes the word the key's: between the two the slot has not changed hands.
 func (t *Table) scan(tag, ln uint64) (uint32, uint64) {
 	l := &t.lines[ln]
-	for i := range l.slots {
-		s := &l.slots[i]
-		if s.tag.Load() != tag {
-			continue
-		}
-		if w := s.word.Load(); s.tag.Load() == tag {
-			return uint32(ln)*slotsPerLine + uint32(i), w
-		}
+	i := 0
+	if l.slots[1].tag.Load() == tag {
+		i = 1
+	}
+	if l.slots[2].tag.Load() == tag {
+		i = 2
+	}
+	if l.slots[3].tag.Load() == tag {
+		i = 3
+	}
+	s := &l.slots[i]
+	if s.tag.Load() != tag {
+		return None, 0
+	}
+	if w := s.word.Load(); s.tag.Load() == tag {
+		return uint32(ln)*slotsPerLine + uint32(i), w
 	}
 	return None, 0
 }

@@ -62,7 +62,6 @@ func (t *Table) Retire(id uint8) {
 	t.ids.mu.Lock()
 	defer t.ids.mu.Unlock()
 	t.ids.wait[id] = retireSweeps
-	t.ids.dying[id].Store(true)
 }
 
 // retireSweeps is how many whole sweeps must find no word of a retired id: the
@@ -94,7 +93,6 @@ func (x *ids) swept(found *[maxIDs]int) {
 		default:
 			if x.wait[id]--; x.wait[id] == 0 {
 				x.used[id] = false
-				x.dying[id].Store(false)
 			}
 		}
 	}

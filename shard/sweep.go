@@ -14,9 +14,10 @@ type sweep struct {
 	entries atomic.Int64
 }
 
-// Sweep visits the next n lines: it renews words before they outlive their
-// ring, erases idle words of retired ids and counts. It belongs to one
-// goroutine and takes no lock but to erase.
+// Sweep visits the next n lines: it erases idle words, so that new keys find
+// empty slots and need not take those of keys that come back, renews the others
+// before they outlive their ring, and counts. It belongs to one goroutine and
+// takes no lock but to erase.
 func (t *Table) Sweep(n int, now int64) {
 	s := &t.sweep
 	for range n {
@@ -86,7 +87,7 @@ func (t *Table) visit(ln uint64, now int64) {
 				t.sweep.found[id]++
 			}
 			continue
-		case idle && t.ids.dying[id].Load() && t.erase(s, ln, tag, w):
+		case idle && t.erase(s, ln, tag, w):
 			continue
 		}
 		t.sweep.found[id]++

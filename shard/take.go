@@ -19,18 +19,25 @@ type Claim struct {
 	Slot uint32
 	// Word is what Look saw; after a charge, what the charge left.
 	Word uint64
+	// At is the instant that Look decided at, on the rule's clock.
+	At   uint64
 	next uint64
 }
 
 // Look reads the key's word and decides on it as of now, changing nothing. A
 // key without a word is decided on as one never seen.
 func (t *Table) Look(c *Claim, now int64) bool {
-	at := c.Rule.At(now)
+	r := c.Rule
+	if r.Kind == bucket.Token {
+		c.At = r.TokenAt(now)
+	} else {
+		c.At = r.At(now)
+	}
 	for {
 		if c.Slot, c.Word = t.Find(c.H, c.ID); c.Slot == None {
-			c.Word = c.Rule.Fresh(0, at)
+			c.Word = r.Fresh(0, c.At)
 		}
-		if t.decide(c, at) {
+		if t.decide(c) {
 			return true
 		}
 		if c.Slot == None || t.same(c.Slot, c.Word) {
@@ -48,19 +55,24 @@ func (t *Table) same(slot uint32, word uint64) bool {
 	return (t.slot(slot).word.Load()^word)>>56 == 0
 }
 
-func (t *Table) decide(c *Claim, at uint64) (ok bool) {
-	if c.Rule.Kind == bucket.Hold {
-		c.next, ok = c.Rule.TakeHold(c.Word, t.Beside(c, at), at, c.Cost)
-		return ok
+func (t *Table) decide(c *Claim) (ok bool) {
+	switch r := c.Rule; r.Kind {
+	case bucket.Token:
+		c.next, ok = r.TakeToken(c.Word, c.At, uint64(c.Cost))
+	case bucket.Flight:
+		c.next, ok = r.TakeFlight(c.Word, c.Cost)
+	case bucket.Hold:
+		c.next, ok = r.TakeHold(c.Word, t.Beside(c), c.At, c.Cost)
+	default:
+		c.next, ok = r.Take(c.Word, c.At, c.Cost)
 	}
-	c.next, ok = c.Rule.Take(c.Word, at, c.Cost)
 	return ok
 }
 
 // Beside loads the word of the bucket beside a hold. It must be loaded
 // after the hold's: a settlement charges first and lets go then. A bucket that
 // is nowhere owes nothing, unless what it owes went to a shared word.
-func (t *Table) Beside(c *Claim, at uint64) uint64 {
+func (t *Table) Beside(c *Claim) uint64 {
 	for {
 		s, w := t.Find(c.H, c.BucketID)
 		if s == None {
@@ -73,7 +85,7 @@ func (t *Table) Beside(c *Claim, at uint64) uint64 {
 	if t.ids.spills[c.BucketID].Load() {
 		return t.slot(t.overflow(c.H, c.BucketID)).word.Load()
 	}
-	return at
+	return c.At
 }
 
 // Commit makes the charge that Look found possible, if the word is still what
@@ -136,58 +148,70 @@ func (t *Table) first(c *Claim, shared bool) (r Result, done bool) {
 	// The time must be read under the mutex: with an earlier one the key could be
 	// born before the moment at which its last word was found idle and dropped.
 	now := t.clock.Now()
-	at := c.Rule.At(now)
-	c.Word = c.Rule.Fresh(0, at)
-	if !t.decide(c, at) {
+	c.At = c.Rule.At(now)
+	c.Word = c.Rule.Fresh(0, c.At)
+	if !t.decide(c) {
 		return Refused, true
 	}
-	if t.place(c, tag, base, in, at, now, false) || !t.ids.shadow[c.ID].Load() && t.place(c, tag, base, in, at, now, true) {
-		return Taken, true
+	for how := empty; how <= watching; how++ {
+		if t.place(c, tag, base, in, now, how) {
+			return Taken, true
+		}
 	}
 	if !shared {
 		return NoRoom, true
 	}
 	c.Overflowed = true
-	return t.takeShared(c, now), true
+	return t.takeShared(c), true
 }
 
-// place gives the key the first slot of its window that is empty or idle, or,
-// with evict, one whose limit is only watching. The caller holds the mutex.
-func (t *Table) place(c *Claim, tag, base, in, at uint64, now int64, evict bool) bool {
+// How a slot is come by, in this order. A word that happens to be idle is left
+// to its key while there is an empty slot: taking it would be right, but a key
+// that comes back has to be born again.
+const (
+	empty = iota
+	idle
+	watching // of a limit that only watches, for one that is enforced
+)
+
+// place gives the key the first slot of its window that can be had in that way.
+// The caller holds the mutex.
+func (t *Table) place(c *Claim, tag, base, in uint64, now int64, how int) bool {
+	if how == watching && t.ids.shadow[c.ID].Load() {
+		return false
+	}
 	for i := uint64(0); i < min(window, t.perShard); i++ {
 		ln := base + t.wrap(in+i)
 		l := &t.lines[ln]
 		for j := range l.slots {
 			s := &l.slots[j]
-			w, ok := t.seize(s, now, evict)
+			w, ok := t.seize(s, now, how)
 			if !ok {
 				continue
 			}
 			v := w&^uint64(bucket.Payload) + bucket.VersionOne
-			fresh := v | c.Rule.Fresh(w, at)&bucket.Payload
 			t.raise(base+in, i)
 			s.tag.Store(tag)
-			c.Slot, c.Word = uint32(ln)*slotsPerLine+uint32(j), fresh
-			c.next = t.birth(c, at)
-			s.word.Store(c.next)
-			c.Word = c.next
+			c.Slot = uint32(ln)*slotsPerLine + uint32(j)
+			c.Word = t.birth(c, v|c.Rule.Fresh(w, c.At)&bucket.Payload)
+			s.word.Store(c.Word)
 			return true
 		}
 	}
 	return false
 }
 
-// seize freezes the slot, as the next version of the word w, if it is free, or,
-// with evict, if its limit is only watching: then it does so however the word
-// changes. The caller holds the mutex, so the tag stays.
-func (t *Table) seize(s *slot, now int64, evict bool) (w uint64, ok bool) {
-	id := uint8(s.tag.Load())
+// seize freezes the slot, as the next version of the word w, if it is to be had
+// in that way; one whose limit only watches, however its word changes. The
+// caller holds the mutex, so the tag stays.
+func (t *Table) seize(s *slot, now int64, how int) (w uint64, ok bool) {
+	tag := s.tag.Load()
+	if (tag == 0) != (how == empty) || how == watching && !t.ids.shadow[uint8(tag)].Load() {
+		return 0, false
+	}
 	for {
 		w = s.word.Load()
-		switch {
-		case evict && !t.ids.shadow[id].Load():
-			return 0, false
-		case !evict && id != 0 && !t.ids.idle(id, w, now):
+		if how == idle && !t.ids.idle(uint8(tag), w, now) {
 			return 0, false
 		}
 		v := w&^uint64(bucket.Payload) + bucket.VersionOne
@@ -197,22 +221,23 @@ func (t *Table) seize(s *slot, now int64, evict bool) (w uint64, ok bool) {
 	}
 }
 
-// birth is the charge on a fresh word: first decided that it fits, and a fresh
+// birth is the charge on a fresh word: it fits, as first decided, and a fresh
 // word owes nothing that could have grown since.
-func (t *Table) birth(c *Claim, at uint64) uint64 {
+func (t *Table) birth(c *Claim, fresh uint64) uint64 {
 	if c.Rule.Kind == bucket.Hold {
-		return c.Word + uint64(c.Cost)
+		return fresh + uint64(c.Cost)
 	}
-	next, _ := c.Rule.Take(c.Word, at, c.Cost)
+	next, _ := c.Rule.Take(fresh, c.At, c.Cost)
 	return next
 }
 
-// takeShared charges the overflow word of the key.
-func (t *Table) takeShared(c *Claim, now int64) Result {
+// takeShared charges the overflow word of the key, at the instant of its first
+// sight.
+func (t *Table) takeShared(c *Claim) Result {
 	c.Slot = t.overflow(c.H, c.ID)
 	t.ids.spills[c.ID].Store(true)
-	for at := c.Rule.At(now); ; {
-		if c.Word = t.slot(c.Slot).word.Load(); !t.decide(c, at) {
+	for {
+		if c.Word = t.slot(c.Slot).word.Load(); !t.decide(c) {
 			return Refused
 		}
 		if t.Commit(c) {
