@@ -174,7 +174,10 @@ func (r *Rule) Fresh(prev, at uint64) uint64 {
 	v := prev &^ uint64(Payload)
 	switch r.Kind {
 	case Token:
-		return v | place(at)
+		if at &= Payload; at == Frozen {
+			at-- // behind the instant owes nothing too
+		}
+		return v | at
 	case Quota:
 		return v | window(at)<<quotaBits
 	case Sliding:
