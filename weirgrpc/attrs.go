@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"google.golang.org/grpc/metadata"
+
+	"github.com/weir-go/weir/policy"
 )
 
 // attrs presents a call to a Binder. Whatever costs something is worked out
@@ -14,6 +16,7 @@ type attrs struct {
 	c      *config
 	ctx    context.Context
 	method string
+	msg    any // of a unary call
 	header func(ctx context.Context, name string) string
 }
 
@@ -35,8 +38,22 @@ func (a *attrs) PathValue(string) string { return "" }
 // Peer returns the client's address.
 func (a *attrs) Peer() netip.Addr { return a.c.addr(a.ctx) }
 
+// DirectPeer returns the address of the connection's other end, whatever the
+// metadata says.
+func (a *attrs) DirectPeer() netip.Addr { return peerAddr(a.ctx) }
+
 // Identity returns the authenticated identity.
 func (a *attrs) Identity() string { return a.c.identity(a.ctx) }
+
+// CallOf returns the context and, for a unary call or with [PerMessage], the
+// message behind the Attrs that a Binder or an extractor is given; nil and nil
+// when they come from another transport. Neither must be kept or changed.
+func CallOf(a policy.Attrs) (ctx context.Context, message any) {
+	if a, ok := a.(*attrs); ok {
+		return a.ctx, a.msg
+	}
+	return nil, nil
+}
 
 // incoming reads what a server received.
 func incoming(ctx context.Context, name string) string {

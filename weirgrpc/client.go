@@ -20,7 +20,7 @@ func UnaryClient(e *engine.Engine, b policy.Binder, opts ...Option) grpc.UnaryCl
 	d := newDoor(e, b, outgoing, opts)
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, callOpts ...grpc.CallOption) (err error) {
 		var t engine.Ticket
-		if d.free(method) || !d.ask(ctx, &d.guard, method, &t) {
+		if d.free(method) || !d.ask(ctx, d.guard, method, req, &t) {
 			return invoke(ctx, method, req, reply, cc, callOpts...)
 		}
 		if !t.OK() {
@@ -43,7 +43,7 @@ func StreamClient(e *engine.Engine, b policy.Binder, opts ...Option) grpc.Stream
 	d := newDoor(e, b, outgoing, opts)
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, callOpts ...grpc.CallOption) (grpc.ClientStream, error) {
 		s := &clientStream{ctx: ctx, one: !desc.ServerStreams}
-		if d.free(method) || !d.ask(ctx, &d.guard, method, &s.ticket) {
+		if d.free(method) || !d.ask(ctx, d.guard, method, nil, &s.ticket) {
 			return open(ctx, desc, cc, method, callOpts...)
 		}
 		if !s.ticket.OK() {

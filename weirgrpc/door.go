@@ -15,7 +15,8 @@ import (
 // door is the state of one interceptor.
 type door struct {
 	config
-	guard front.Guard
+	engine *engine.Engine
+	guard  *front.Guard
 	// messages decides on single messages; nil unless PerMessage.
 	messages *front.Guard
 	header   func(ctx context.Context, name string) string
@@ -27,13 +28,10 @@ func newDoor(e *engine.Engine, b policy.Binder, header func(context.Context, str
 	if e == nil {
 		panic("weirgrpc: nil engine")
 	}
-	if b == nil {
-		b = front.NoClaims
-	}
-	d := &door{config: newConfig(opts), header: header, refusals: xsync.NewMapOf[refusalKey, *refusal]()}
-	d.guard.Engine, d.guard.Binder, d.guard.Log = e, b, d.log
+	d := &door{config: newConfig(opts), engine: e, header: header, refusals: xsync.NewMapOf[refusalKey, *refusal]()}
+	d.guard = front.NewGuard(e, b, d.log)
 	if d.config.messages != nil {
-		d.messages = &front.Guard{Engine: e, Binder: d.config.messages, Log: d.log}
+		d.messages = front.NewGuard(e, d.config.messages, d.log)
 	}
 	return d
 }
@@ -44,9 +42,9 @@ func (d *door) free(method string) bool {
 }
 
 // ask decides on a call or a message; false is no decision, and it passes.
-func (d *door) ask(ctx context.Context, g *front.Guard, method string, t *engine.Ticket) bool {
+func (d *door) ask(ctx context.Context, g *front.Guard, method string, msg any, t *engine.Ticket) bool {
 	a := attrsPool.Get().(*attrs)
-	*a = attrs{c: &d.config, ctx: ctx, method: method, header: d.header}
+	*a = attrs{c: &d.config, ctx: ctx, method: method, msg: msg, header: d.header}
 	decided := g.Admit(a, t)
 	*a = attrs{} // the pool keeps no call alive
 	attrsPool.Put(a)

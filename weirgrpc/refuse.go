@@ -42,7 +42,7 @@ func (d *door) refusal(v engine.Decision) *refusal {
 	if r, ok := d.refusals.Load(k); ok {
 		return r
 	}
-	r := newRefusal(k, d.guard.Engine.LimitName(v.Limit), d.shedCode)
+	r := newRefusal(k, d.engine.LimitName(v.Limit), d.shedCode)
 	if d.refusals.Size() < maxRefusals {
 		d.refusals.Store(k, r)
 	}

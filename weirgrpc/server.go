@@ -36,7 +36,7 @@ func UnaryServer(e *engine.Engine, b policy.Binder, opts ...Option) grpc.UnarySe
 			return handler(ctx, req)
 		}
 		x := &front.Exchange{Context: ctx}
-		if !d.ask(ctx, &d.guard, info.FullMethod, &x.Ticket) {
+		if !d.ask(ctx, d.guard, info.FullMethod, req, &x.Ticket) {
 			return handler(ctx, req)
 		}
 		if !x.Ticket.OK() {
@@ -64,7 +64,7 @@ func StreamServer(e *engine.Engine, b policy.Binder, opts ...Option) grpc.Stream
 		}
 		ctx := ss.Context()
 		x := &front.Exchange{Context: ctx}
-		if !d.ask(ctx, &d.guard, info.FullMethod, &x.Ticket) {
+		if !d.ask(ctx, d.guard, info.FullMethod, nil, &x.Ticket) {
 			return handler(srv, ss)
 		}
 		if !x.Ticket.OK() {
@@ -114,7 +114,7 @@ func (s *serverStream) RecvMsg(m any) error {
 		return err
 	}
 	var t engine.Ticket
-	if !s.door.ask(s.ctx, s.door.messages, s.method, &t) {
+	if !s.door.ask(s.ctx, s.door.messages, s.method, m, &t) {
 		return nil
 	}
 	defer t.Done(engine.Ignored) // what a message holds ends here: only rates are of use for it

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"github.com/weir-go/weir/policy"
 )
 
 // attrs presents an HTTP request to a Binder. Whatever costs something is
@@ -66,8 +68,23 @@ func (a *attrs) PathValue(name string) string {
 // Peer returns the client's address.
 func (a *attrs) Peer() netip.Addr { return a.c.addr(a.r) }
 
+// DirectPeer returns the address of the connection's other end, whatever
+// headers say.
+func (a *attrs) DirectPeer() netip.Addr { return remoteAddr(a.r) }
+
 // Identity returns the authenticated identity.
 func (a *attrs) Identity() string { return a.c.identity(a.r) }
+
+// RequestOf returns the request behind the Attrs that a Binder or an extractor
+// is given, for what only the request itself or its context knows; nil when
+// they come from another transport. It must not be kept, and its body must not
+// be read: the handler needs it.
+func RequestOf(a policy.Attrs) *http.Request {
+	if a, ok := a.(*attrs); ok {
+		return a.r
+	}
+	return nil
+}
 
 // wildcard returns what the named wildcard of a ServeMux pattern stands for in
 // an escaped path that the pattern matches; "" when there is no such wildcard.

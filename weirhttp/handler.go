@@ -25,17 +25,15 @@ import (
 // its deadline is Dropped, the client gone is Ignored, a panic is Dropped, and
 // with [ObserveStatus] a status of 500 or more is too; anything else is Success.
 //
-// With a nil b a request has no claims and no class, and meets layers 3 and 4
-// only. A nil e panics, here and not on the first request.
+// If b is a [policy.Exempter], what it exempts passes without a decision. With a
+// nil b a request has no claims and no class, and meets layers 3 and 4 only. A
+// nil e panics, here and not on the first request.
 func Handler(e *engine.Engine, b policy.Binder, opts ...Option) func(http.Handler) http.Handler {
 	if e == nil {
 		panic("weirhttp: Handler: nil engine")
 	}
-	if b == nil {
-		b = front.NoClaims
-	}
-	d := &door{config: newConfig(opts), refusals: xsync.NewMapOf[front.RefusalID, *refusal]()}
-	d.guard.Engine, d.guard.Binder, d.guard.Log = e, b, d.log
+	d := &door{config: newConfig(opts), engine: e, refusals: xsync.NewMapOf[front.RefusalID, *refusal]()}
+	d.guard = front.NewGuard(e, b, d.log)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.serve(w, r, next) })
 	}
@@ -45,7 +43,8 @@ func Handler(e *engine.Engine, b policy.Binder, opts ...Option) func(http.Handle
 // shares it.
 type door struct {
 	config
-	guard front.Guard
+	engine *engine.Engine
+	guard  *front.Guard
 	// refusals are the answers that have been needed; reading one takes no lock.
 	refusals *xsync.MapOf[front.RefusalID, *refusal]
 }
@@ -87,23 +86,30 @@ func (d *door) free(r *http.Request) bool {
 // deferred call runs on return, on a panic (http.ErrAbortHandler among them)
 // and on runtime.Goexit, and recovers nothing.
 func (d *door) run(w http.ResponseWriter, r *http.Request, next http.Handler, x *front.Exchange) {
-	status := 0
+	failed := func() bool { return false }
 	if d.observe {
-		w = httpsnoop.Wrap(w, httpsnoop.Hooks{
-			WriteHeader: func(write httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc {
-				return func(code int) {
-					if status < http.StatusOK { // nothing yet, or informational
-						status = code
-					}
-					write(code)
-				}
-			},
-		})
+		w, failed = observe(w)
 	}
 	returned := false
-	defer func() {
-		x.End(front.Outcome(x.Context, returned && status < http.StatusInternalServerError))
-	}()
+	defer func() { x.End(front.Outcome(x.Context, returned && !failed())) }()
+	d.fields(w, x.Ticket.Decision())
 	next.ServeHTTP(w, r.WithContext(x))
 	returned = true
+}
+
+// observe wraps w; the function tells whether the answer had a status of 500 or
+// more.
+func observe(w http.ResponseWriter) (http.ResponseWriter, func() bool) {
+	status := 0
+	wrapped := httpsnoop.Wrap(w, httpsnoop.Hooks{
+		WriteHeader: func(write httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc {
+			return func(code int) {
+				if status < http.StatusOK { // nothing yet, or informational
+					status = code
+				}
+				write(code)
+			}
+		},
+	})
+	return wrapped, func() bool { return status >= http.StatusInternalServerError }
 }

@@ -21,6 +21,7 @@ type config struct {
 	exempt   map[string]struct{}
 	origins  map[string]struct{}
 	observe  bool
+	draft    Draft
 	reject   func(http.ResponseWriter, *http.Request, engine.Decision)
 	log      *slog.Logger
 }

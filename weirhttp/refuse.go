@@ -22,15 +22,18 @@ func Status(d engine.Decision) int {
 	return http.StatusServiceUnavailable
 }
 
-// problem is a refusal as RFC 9457 has it. The type is about:blank, which the
-// RFC says to leave out and for which the title is the status's own phrase.
+// problem is a refusal as RFC 9457 has it. Without a type it is about:blank, for
+// which the title is the status's own phrase.
 type problem struct {
+	Type   string `json:"type,omitempty"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 	Reason string `json:"reason"`
 	Layer  string `json:"layer"`
 	Limit  string `json:"limit,omitempty"`
+
+	Violated []string `json:"violated-policies,omitempty"`
 }
 
 // refusal is what all refusals with the same layer, limit and reason share. The
@@ -46,16 +49,26 @@ var (
 	noStore     = []string{"no-store"}
 )
 
-func newRefusal(d engine.Decision, limit string) *refusal {
+func newRefusal(d engine.Decision, limit string, draft Draft) *refusal {
 	status := Status(d)
-	body, err := json.Marshal(problem{
+	p := problem{
 		Title:  http.StatusText(status),
 		Status: status,
 		Detail: front.Detail(d.Reason),
 		Reason: d.Reason.String(),
 		Layer:  d.Layer.String(),
 		Limit:  limit,
-	})
+	}
+	if draft != DraftNone {
+		p.Type = typeReduced
+		if front.CallersDoing(d.Reason) {
+			p.Type = typeQuota
+		}
+		if limit != "" {
+			p.Violated = []string{limit}
+		}
+	}
+	body, err := json.Marshal(p)
 	if err != nil { // strings and an int: cannot be
 		body = []byte("{}")
 	}
@@ -69,13 +82,14 @@ func (d *door) refuse(w http.ResponseWriter, r *http.Request, v engine.Decision)
 		h["Retry-After"] = retryAfter(v.RetryAfter)
 	}
 	h["Cache-Control"] = noStore // RFC 6585: a 429 must not be stored
+	d.fields(w, v)
 	d.expose(h, r)
 	if d.reject != nil {
 		d.reject(w, r, v)
 		return
 	}
 	f, _ := d.refusals.LoadOrCompute(front.ID(v), func() *refusal {
-		return newRefusal(v, d.guard.Engine.LimitName(v.Limit))
+		return newRefusal(v, d.engine.LimitName(v.Limit), d.draft)
 	})
 	h["Content-Type"] = problemType
 	h["Content-Length"] = f.length
@@ -95,7 +109,11 @@ func (d *door) expose(h http.Header, r *http.Request) {
 		}
 	}
 	if h.Get("Access-Control-Allow-Origin") != "" {
-		h.Add("Access-Control-Expose-Headers", "Retry-After")
+		names := "Retry-After"
+		if d.draft != DraftNone {
+			names = "Retry-After, RateLimit, RateLimit-Policy"
+		}
+		h.Add("Access-Control-Expose-Headers", names)
 	}
 }
 
@@ -107,16 +125,21 @@ var seconds = func() (s [61][]string) {
 	return s
 }()
 
-// retryAfter is a wait as Retry-After has it: whole seconds, rounded up so that
-// a client that obeys is not refused again, and at least 1.
+// retryAfter is a wait as Retry-After has it: so that a client that obeys is not
+// refused again, and at least 1.
 func retryAfter(d time.Duration) []string {
-	s := d / time.Second
+	s := wholeSeconds(d)
+	if s < int64(len(seconds)) {
+		return seconds[s]
+	}
+	return []string{strconv.FormatInt(s, 10)}
+}
+
+// wholeSeconds rounds up, to 1 at least.
+func wholeSeconds(d time.Duration) int64 {
+	s := int64(d / time.Second)
 	if d%time.Second > 0 {
 		s++
 	}
-	s = max(s, 1)
-	if s < time.Duration(len(seconds)) {
-		return seconds[s]
-	}
-	return []string{strconv.FormatInt(int64(s), 10)}
+	return max(s, 1)
 }
