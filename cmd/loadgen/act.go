@@ -13,7 +13,7 @@ import (
 const (
 	workers  = 40
 	queue    = 2000 // so long that patience ends a wait, not the queue
-	patience = 1300 * time.Millisecond
+	patience = 1200 * time.Millisecond
 )
 
 // act is one scene of the story: an incident, played twice on the same traffic,
@@ -67,9 +67,8 @@ type times struct {
 
 // change is something that happens to the shop.
 type change struct {
-	at    time.Duration
-	tells string
-	do    func(s *shop.Shop)
+	at time.Duration
+	do func(s *shop.Shop)
 }
 
 // story is the acts in their order.

@@ -35,9 +35,9 @@ func rateAct() act {
 		},
 		halves: [2]half{{name: "without it"}, {
 			name: "with it",
-			arms: "every key 60 a second, burst 120",
+			arms: "every key 75 a second, burst 150",
 			arm: func(c *engine.Config, _ setting) {
-				c.Limits = append(c.Limits, engine.Limit{Name: limitRequests, Rate: 60, Per: time.Second, Burst: 120})
+				c.Limits = append(c.Limits, engine.Limit{Name: limitRequests, Rate: 75, Per: time.Second, Burst: 150})
 			},
 		}},
 		verdict: verdict{chargesWith: 0.99, caught: "runaway script", by: engine.Rate, status: 429, others: 0.99}.check,
@@ -47,7 +47,7 @@ func rateAct() act {
 // concurrencyAct is layer 2: a pace that the rate limit allows, of requests
 // that take ten times as long.
 func concurrencyAct() act {
-	const reports = 48 // per second, below the rate limit; of 1.3 s each, 62 workers' work
+	const reports = 60 // per second, below the rate limit; of 1.3 s each, 77 workers' work
 	return act{
 		name:  "concurrency",
 		title: "the concurrent-requests limiter",
@@ -81,7 +81,7 @@ func fleetAct() act {
 		times:   shortTimes,
 		traffic: func(s setting) []*target.Request { return quietDay(s, shortTimes(s).over) },
 		script: func(s setting) []change {
-			return []change{{at: shortTimes(s).begin, tells: "the database slows down", do: func(s *shop.Shop) { s.Slow(factor) }}}
+			return []change{{at: shortTimes(s).begin, do: func(s *shop.Shop) { s.Slow(factor) }}}
 		},
 		halves: [2]half{{name: "without it"}, {
 			name: "with it",
@@ -105,14 +105,18 @@ func workerAct() act {
 	return act{
 		name:    "worker",
 		title:   "the worker ladder",
-		tells:   fmt.Sprintf("%d of %d workers are lost, and later come back: less is left than test, read and write traffic need.", workers-left, workers),
+		tells:   fmt.Sprintf("%d of %d workers die, one after the other, and later come back: less is left than test, read and write traffic need.", workers-left, workers),
 		times:   at,
 		traffic: func(s setting) []*target.Request { return quietDay(s, at(s).over) },
 		script: func(s setting) []change {
-			return []change{
-				{at: at(s).begin, tells: "workers are lost", do: func(s *shop.Shop) { s.Pool.Resize(left) }},
-				{at: at(s).end, tells: "the workers are back", do: func(s *shop.Shop) { s.Pool.Resize(workers) }},
+			changes := []change{{at: at(s).end, do: func(s *shop.Shop) { s.Pool.Resize(workers) }}}
+			for lost := 1; lost <= workers-left; lost++ { // one after the other, in half a minute
+				changes = append(changes, change{
+					at: at(s).begin + s.scaled(30*time.Second)*time.Duration(lost)/(workers-left),
+					do: func(s *shop.Shop) { s.Pool.Resize(workers - lost) },
+				})
 			}
+			return changes
 		},
 		halves: [2]half{{name: "without it"}, {
 			name: "with it",

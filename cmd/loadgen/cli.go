@@ -11,6 +11,15 @@ import (
 	"golang.org/x/term"
 )
 
+// newFlagSet returns a verb's empty flags, which explain themselves with the
+// help text in front.
+func newFlagSet(verb string, stderr io.Writer, help string) *flag.FlagSet {
+	fs := flag.NewFlagSet(verb, flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.Usage = func() { fmt.Fprint(stderr, help); fs.PrintDefaults() }
+	return fs
+}
+
 // parseFlags reads a verb's flags; no verb takes further arguments. When it
 // reports false the verb is over, with the code.
 func parseFlags(fs *flag.FlagSet, args []string, stderr io.Writer) (code int, ok bool) {
@@ -54,11 +63,15 @@ func newStatus(w io.Writer) *status {
 }
 
 // show prints the line if it is time to.
-func (s *status) show(line string) {
+func (s *status) show(line string) { s.showFunc(func() string { return line }) }
+
+// showFunc is show for a line that costs something.
+func (s *status) showFunc(f func() string) {
 	now := time.Now()
 	if now.Before(s.next) {
 		return
 	}
+	line := f()
 	if !s.term {
 		s.next = now.Add(plainEvery)
 		fmt.Fprintln(s.w, line)

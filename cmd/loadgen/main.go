@@ -29,6 +29,7 @@ type verb struct {
 var verbs = []verb{
 	{"check", "a policy file: what is wrong with it, or what it means in words", checkVerb},
 	{"story", "what each layer is for, on real requests to a real API", storyVerb},
+	{"attack", "drive a service in an open loop and measure it honestly", attackVerb},
 	{"ladder", "overloads in virtual time against the damped ladder and its flap mode", ladderVerb},
 }
 

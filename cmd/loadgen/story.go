@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -37,9 +36,7 @@ const storyScale = 40
 const minScale, maxScale = 10, 50
 
 func storyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	fs := flag.NewFlagSet("story", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() { fmt.Fprint(stderr, storyHelp); fs.PrintDefaults() }
+	fs := newFlagSet("story", stderr, storyHelp)
 	var (
 		only  = fs.String("acts", "", "comma-separated acts to play, of "+strings.Join(actNames(), ",")+"; default: all.\nThe layers of the acts before stay armed, played or not")
 		seed  = fs.Uint64("seed", 1, "what the traffic is drawn from")
