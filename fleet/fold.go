@@ -2,6 +2,9 @@ package fleet
 
 import "math"
 
+// minAge is the shortest memory, in us, that a rate is read from.
+const minAge = 10e3
+
 // view is what a reply says of one shared bucket. Times are in microseconds.
 type view struct {
 	level float64 // arrival less the store's time: how much is owed, below 0: idle since then
@@ -43,7 +46,7 @@ func (h holder) fold(v view) part {
 	p.avail = p.left + rate*h.next
 	// The memory began lately: it has seen only part of what a steady stream
 	// would have left in it.
-	fleet := v.s / (h.decay * -math.Expm1(-max(v.age, 10e3)/h.decay))
+	fleet := v.s / (h.decay * -math.Expm1(-max(v.age, minAge)/h.decay))
 	own := 0.0
 	if v.s > 0 {
 		own = min(1, h.own/v.s) * fleet

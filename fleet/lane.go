@@ -188,6 +188,9 @@ func (f *Fleet) failed(ln *lane, now int64) {
 	if f.down(ln.id) {
 		ln.backoff = min(2*ln.backoff, maxBackoff)
 		ln.retry = now + f.jitter(ln.backoff)
+		if !ln.grants() {
+			f.drop(ln) // by the next try it would not be true any more
+		}
 	} else if now-ln.failing >= f.cfg.patience() {
 		f.cut(ln, now)
 	}

@@ -42,8 +42,7 @@ func newLimit(f *Fleet, id uint32, b engine.Binding) *limit {
 		l.per = float64(l.cfg.Per) / float64(l.cfg.Rate) / 1e3
 		l.tau = l.per * float64(l.cfg.Burst)
 		l.hi = l.tau + max(l.tau, 1e6)
-		l.period = int64(min(max(l.tau/4*1e3, float64(f.cfg.Period)), 1e9))
-		l.period = max(l.period, int64(f.cfg.Period))
+		l.period = max(int64(f.cfg.Period), int64(min(l.tau/4*1e3, 1e9)))
 	}
 	return l
 }

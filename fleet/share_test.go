@@ -37,3 +37,120 @@ func TestFleetAdmitsWhatOneBucketWould(t *testing.T) {
 		}
 	}
 }
+
+func (w *world) seconds(n float64) { w.run(w.now + int64(n*float64(time.Second))) }
+
+// Below the limit nobody is refused, but for what a moving demand costs.
+func TestFleetBelowItsLimitRefusesAlmostNobody(t *testing.T) {
+	for _, c := range []struct {
+		n      int
+		load   float64
+		share  func(int) func(int64) []float64
+		name   string
+		atMost float64
+	}{
+		{2, 0.8, balanced, "balanced", 0.001},
+		{10, 0.8, balanced, "balanced", 0.001},
+		{10, 0.8, skewed, "skewed", 0.005},
+		{10, 0.8, func(n int) func(int64) []float64 { return shifting(n, 3*time.Second) }, "shifting", 0.015},
+		{10, 0.5, func(n int) func(int64) []float64 { return shifting(n, 3*time.Second) }, "shifting", 0.002},
+	} {
+		t.Run(fmt.Sprint(c.n, " ", c.load, " ", c.name), func(t *testing.T) {
+			l := tokenBucket(1000, 200)
+			w := newWorld(t, c.n, fleet.Config{}, l)
+			w.seconds(0.5)
+			d := w.drive(l, user, 1000*c.load, c.share(c.n))
+			w.seconds(30)
+			refused := float64(d.falseRefusals) / float64(sum(d.offered))
+			t.Logf("false refusals %.4f", refused)
+			require.LessOrEqual(t, refused, c.atMost)
+		})
+	}
+}
+
+// A small bucket on many instances is coarse, but stays in bounds.
+func TestFleetWithFewTokens(t *testing.T) {
+	for _, c := range []struct {
+		n           int
+		rate, burst int64
+		load        float64
+		ratio       float64
+		excess      float64
+	}{
+		{10, 10, 10, 3, 1.0075, 14},
+		{10, 10, 10, 20, 1.01, 14},
+		{100, 10, 10, 0.5, 1.001, 1},
+		{100, 10, 10, 3, 1.12, 78},
+		{10, 1, 1, 3, 2.3, 30},
+		{10, 1, 50, 3, 1.05, 75},
+	} {
+		t.Run(fmt.Sprintf("%d instances, %d per s, burst %d, load %v", c.n, c.rate, c.burst, c.load), func(t *testing.T) {
+			l := tokenBucket(c.rate, c.burst)
+			w := newWorld(t, c.n, fleet.Config{}, l)
+			w.seconds(0.5)
+			d := w.drive(l, user, c.load*float64(c.rate), balanced(c.n))
+			w.seconds(60)
+			ratio, excess := float64(sum(d.admitted))/float64(d.truth.n), d.excess(float64(c.rate), float64(c.burst))
+			t.Logf("admitted/one %.4f excess %.1f jain %.3f", ratio, excess, d.jain())
+			require.InDelta(t, 1, ratio, c.ratio-1)
+			require.LessOrEqual(t, excess, c.excess)
+		})
+	}
+}
+
+// What a flood that nobody expected gets at most.
+func TestFleetColdFlood(t *testing.T) {
+	for _, c := range []struct {
+		n, times int
+		sticky   bool
+		atMost   float64
+	}{{10, 50, false, 416}, {2, 50, false, 241}, {10, 5, true, 110}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			l := tokenBucket(100, 100)
+			w := newWorld(t, c.n, fleet.Config{}, l)
+			w.seconds(0.5)
+			share := balanced(c.n)
+			if c.sticky {
+				share = func(int64) []float64 { return []float64{1} }
+			}
+			d := w.drive(l, user, float64(c.times)*100/0.05, share)
+			w.seconds(0.05)
+			d.stopped = true
+			t.Logf("admitted %d", sum(d.admitted))
+			require.LessOrEqual(t, float64(sum(d.admitted)), c.atMost)
+		})
+	}
+}
+
+func TestFleetOutage(t *testing.T) {
+	for _, stale := range []engine.Stale{engine.StaleDefault, engine.StaleOpen, engine.StaleClosed} {
+		for name, shape := range map[string]func(int) func(int64) []float64{"balanced": balanced, "skewed": skewed} {
+			t.Run(fmt.Sprint(stale, " ", name), func(t *testing.T) {
+				l := tokenBucket(1000, 200)
+				l.Sync.OnStale = stale
+				w := newWorld(t, 10, fleet.Config{}, l)
+				w.seconds(0.5)
+				d := w.drive(l, user, 3000, shape(10))
+				w.seconds(5)
+				w.down = true
+				w.seconds(10)
+				w.down = false
+				w.seconds(10)
+				t.Logf("per second %v", d.perSecond)
+				during := sum(d.perSecond[5:15])
+				switch stale {
+				case engine.StaleOpen:
+					require.Greater(t, during, int64(20000))
+				case engine.StaleClosed:
+					require.InDelta(t, 2000, during, 700)
+				default:
+					require.InDelta(t, 12500, during, 3000)
+				}
+				require.Less(t, d.perSecond[15], int64(2400))
+				for _, n := range d.perSecond[17:24] {
+					require.InDelta(t, 1000, n, 60)
+				}
+			})
+		}
+	}
+}

@@ -33,7 +33,11 @@ func (l *limit) due(e *entry, s *side, now int64) (d dueKey, wanted, stay bool) 
 	if denied > 0 || spent != 0 {
 		s.attempt = now
 	}
-	period := l.period * 85 / 100 // a tick comes up to a tenth early
+	period := l.period
+	if s.age < l.tau {
+		period = int64(l.f.cfg.Period) // the instances are still learning of each other
+	}
+	period = period * 85 / 100 // a tick comes up to a tenth early
 	d.size = float64(spent)
 	switch {
 	case spent == 0 && denied == 0 && !s.contended && !inFlight && !holding:
@@ -76,9 +80,14 @@ func (l *limit) remember(e *entry, s *side, now int64) (spent, attempts float64)
 	s.sent = (s.ack + uint64(n)) & countMask
 	s.deniedAck += denied
 	attempts = math.Max(0, float64(n)+float64(denied))
-	if s.demand > 0 || attempts > 0 {
-		s.demand = decayed(s.demand, float64(now-s.demandAt)/1e3, l.f.cfg.decay()) + attempts
+	since, decay := float64(now-s.demandAt)/1e3, l.f.cfg.decay()
+	if s.out {
+		// The store has no memory of the key by now: it is told what came in the
+		// shortest time that it can tell from none.
+		attempts *= min(1, minAge/since)
+		s.demand = 0
 	}
+	s.demand = decayed(s.demand, since, decay) + attempts
 	s.demandAt = now
 	if c := float64(e.cost.Load()); c > 0 {
 		if s.pushed == 0 {

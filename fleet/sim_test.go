@@ -394,9 +394,9 @@ func shifting(n int, every time.Duration) func(int64) []float64 {
 	return func(now int64) []float64 {
 		hot := int(now/int64(every)) % n
 		for i := range p {
-			p[i] = 0.2 / float64(n)
+			p[i] = 0.2 / float64(n-1)
 		}
-		p[hot] += 0.8
+		p[hot] = 0.8
 		return p
 	}
 }
