@@ -17,6 +17,8 @@ type adminView struct {
 	Gate             adminGate         `json:"gate"`
 	Ladder           adminLadder       `json:"ladder"`
 	Table            adminTable        `json:"table"`
+	Fleet            *adminFleet       `json:"fleet,omitempty"` // when limits are shared
+	Faults           uint64            `json:"faults"`
 	UnguardedSeconds float64           `json:"unguarded_seconds"`
 	Misuse           map[string]uint64 `json:"misuse"`
 
@@ -81,6 +83,49 @@ type adminTable struct {
 	Bytes      int `json:"bytes"`
 }
 
+type adminFleet struct {
+	Instances       int     `json:"instances"`
+	SyncAgeSeconds  float64 `json:"sync_age_seconds"` // -1: never in touch
+	Shards          int     `json:"shards"`
+	Down            int     `json:"down"`
+	DownTimeSeconds float64 `json:"down_time_seconds"`
+	Keys            int     `json:"keys"`
+	Share           float64 `json:"share"`
+	Debt            float64 `json:"debt"`
+	Pending         int64   `json:"pending"`
+	Acked           uint64  `json:"acked"`
+	Resent          uint64  `json:"resent"`
+	Duplicates      uint64  `json:"duplicates"`
+	Lost            uint64  `json:"lost"`
+	Deferred        uint64  `json:"deferred"`
+	Errors          uint64  `json:"errors"`
+	Restarts        uint64  `json:"restarts"`
+	Quota           int     `json:"quota"`
+	Base            int     `json:"base"`
+	Capacity        float64 `json:"capacity"`
+	Critical        int     `json:"critical"`
+	Other           int     `json:"other"`
+	Excess          int     `json:"excess"`
+	LeaseValid      bool    `json:"lease_valid"`
+}
+
+func newAdminFleet(f engine.FleetSnapshot) *adminFleet {
+	if !f.On {
+		return nil
+	}
+	v := adminFleet{
+		Instances: f.Instances, SyncAgeSeconds: f.SyncAge.Seconds(), Shards: f.Shards, Down: f.Down,
+		DownTimeSeconds: f.DownTime.Seconds(), Keys: f.Keys, Share: f.Share, Debt: f.Debt, Pending: f.Pending,
+		Acked: f.Acked, Resent: f.Resent, Duplicates: f.Duplicates, Lost: f.Lost, Deferred: f.Deferred,
+		Errors: f.Errors, Restarts: f.Restarts, Quota: f.Quota, Base: f.Base, Capacity: f.Capacity,
+		Critical: f.Critical, Other: f.Other, Excess: f.Excess, LeaseValid: f.LeaseValid,
+	}
+	if f.SyncAge < 0 {
+		v.SyncAgeSeconds = -1
+	}
+	return &v
+}
+
 func newAdminView(s engine.Snapshot) adminView {
 	v := adminView{
 		At:           s.At,
@@ -97,6 +142,8 @@ func newAdminView(s engine.Snapshot) adminView {
 			HoldSeconds: s.Ladder.Hold.Seconds(), Source: s.Ladder.Source,
 		},
 		Table:            adminTable{s.Table.Entries, s.Table.MaxEntries, s.Table.Bytes},
+		Fleet:            newAdminFleet(s.Fleet),
+		Faults:           s.Faults,
 		UnguardedSeconds: s.Unguarded.Seconds(),
 		Misuse:           map[string]uint64{},
 	}
