@@ -42,16 +42,15 @@ type Calendar struct {
 	window Window
 	reset  time.Duration
 
-	curID  int64
-	curEnd time.Time
-	ahead  atomic.Pointer[ends]
+	ahead atomic.Pointer[ends]
 }
 
 // ends are the windows from the current one on: id[i] lasts until at[i], in ns
-// since the engine's epoch.
+// since the engine's epoch, which is wall[i] by the calendar.
 type ends struct {
-	id [lookahead]int64
-	at [lookahead]int64
+	id   [lookahead]int64
+	at   [lookahead]int64
+	wall [lookahead]time.Time
 }
 
 // NewCalendar returns a calendar whose days and months begin at the local time
@@ -71,16 +70,29 @@ func (c *Calendar) Same(o *Calendar) bool {
 func (c *Calendar) Update(now int64, wall time.Time) {
 	wall = wall.Round(0)
 	id, end := c.locate(wall)
-	if c.ahead.Load() != nil && id < c.curID {
-		id, end = c.curID, c.curEnd
+	if e := c.ahead.Load(); e != nil {
+		// The window that requests are counted in already, whatever the wall says.
+		if is, until := e.current(c, now); id < is {
+			id, end = is, until
+		}
 	}
-	c.curID, c.curEnd = id, end
 	e := new(ends)
 	for i := range e.id {
-		e.id[i], e.at[i] = id, now+int64(end.Sub(wall))
+		e.id[i], e.at[i], e.wall[i] = id, now+int64(end.Sub(wall)), end
 		id, end = c.locate(end)
 	}
 	c.ahead.Store(e)
+}
+
+// current returns the number of the window that now lies in and its end.
+func (e *ends) current(c *Calendar, now int64) (id int64, end time.Time) {
+	for i := range e.at {
+		if now < e.at[i] {
+			return e.id[i], e.wall[i]
+		}
+	}
+	_, end = c.locate(e.wall[lookahead-1])
+	return e.id[lookahead-1] + 1, end
 }
 
 func (c *Calendar) at(now int64) uint64 {
