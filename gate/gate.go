@@ -41,15 +41,26 @@ func pack(allocation, hardCap int) uint64 {
 }
 
 // Enter takes a place, or reports that there is none for this request.
-func (g *Gate) Enter(critical bool) bool { return g.take(critical, g.limits.Load()) }
+func (g *Gate) Enter(critical bool) bool {
+	for {
+		// The limits are loaded after the word: with older ones, someone who came
+		// while the gate was full could be let in on them after it has shrunk and
+		// others have left.
+		w := g.word.Load()
+		next, ok := enter(w, g.limits.Load(), critical)
+		if !ok {
+			return false
+		}
+		if g.word.CompareAndSwap(w, next) {
+			return true
+		}
+	}
+}
 
 // EnterWithin is Enter with an allocation and a hard cap (0: none) other than
 // Resize's, for as long as somebody else lends them.
 func (g *Gate) EnterWithin(critical bool, allocation, hardCap int) bool {
-	return g.take(critical, pack(allocation, hardCap))
-}
-
-func (g *Gate) take(critical bool, limits uint64) bool {
+	limits := pack(allocation, hardCap)
 	for {
 		w := g.word.Load()
 		next, ok := enter(w, limits, critical)
