@@ -25,6 +25,9 @@ const few = 2
 // It is safe for concurrent use.
 func (e *Engine) Admit(req Request) (t Ticket) {
 	p := e.plan.Load()
+	if e.express(&t, &req, p) {
+		return
+	}
 	if len(req.Claims) > few || p.synced {
 		e.admitWide(&t, &req, p)
 		return
@@ -273,9 +276,13 @@ func (e *Engine) grant(t *Ticket, f *frame) {
 		t.d.Remaining = -1
 	}
 	t.open = true
-	tally := e.tally()
-	tally.admitted[f.class].Add(1)
-	if t.n > 0 && tally.held.Add(1)%sampleEvery == 0 {
+	e.counted(t, f.class)
+}
+
+// counted counts an admission, and now and then watches its ticket.
+func (e *Engine) counted(t *Ticket, class Class) {
+	n := e.tally().admitted[class].Add(1)
+	if t.n > 0 && n%sampleEvery == 0 {
 		e.sample(t)
 	}
 }

@@ -26,8 +26,7 @@ func stripe(mask uint32) uint32 {
 type tally struct {
 	admitted     [numClasses]atomic.Uint64
 	unclassified atomic.Uint64
-	held         atomic.Uint64 // tickets that hold something
-	_            [64 - (numClasses+2)*8]byte
+	_            [64 - (numClasses+1)*8]byte
 
 	gate, gateWould     [numClasses]atomic.Uint64
 	ladder, ladderWould [numClasses]atomic.Uint64

@@ -142,7 +142,7 @@ func (e *Engine) Close() error {
 	e.mu.Lock()
 	p := *e.plan.Load()
 	again := p.closed
-	p.closed = true
+	p.closed, p.long = true, true
 	e.plan.Store(&p)
 	e.mu.Unlock()
 	if again {

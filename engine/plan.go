@@ -16,6 +16,7 @@ type plan struct {
 	gated  bool // there is a layer 3
 	synced bool // some limits are shared with a fleet
 	closed bool // after Close
+	long   bool // no request may take the express way: closed, or a clock that may panic
 	// What refusals of the layers tell clients to wait.
 	gateRetry, ladderRetry time.Duration
 }
@@ -26,6 +27,8 @@ type limit struct {
 	ctl    *control
 	shared Shared // decides instead of the table when the limit is synced
 	max    int64  // the largest cost that can ever pass: 0 for Block
+	// express is max for limits that the express way knows, else 0.
+	express uint64
 
 	id       LimitID
 	kind     Kind

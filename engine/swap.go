@@ -94,6 +94,9 @@ func (e *Engine) install(cfg Config) error {
 		gateRetry:   orDefault(cfg.Gate.RetryAfter),
 		ladderRetry: orDefault(cfg.Ladder.RetryAfter),
 	}
+	if _, manual := cfg.Clock.(*ManualClock); cfg.Clock != nil && !manual {
+		b.next.long = true
+	}
 	if b.next.deflt == ClassUnset {
 		b.next.deflt = Read
 	}
@@ -179,6 +182,9 @@ func (b *builder) add(cfg Limit) (LimitID, error) {
 	}
 	l.max = l.rule.Max()
 	l.passes = l.kind == Unlimited
+	if l.shared == nil && !l.postPaid && (l.kind == TokenBucket || l.kind == InFlight) {
+		l.express = uint64(l.max)
+	}
 	l.holds = l.postPaid || l.kind == InFlight
 	b.next.synced = b.next.synced || l.shared != nil
 	if prev != nil && !kept {

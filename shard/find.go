@@ -2,6 +2,7 @@ package shard
 
 import (
 	"github.com/weir-go/weir/bucket"
+	"github.com/weir-go/weir/internal/atom"
 )
 
 // None is the slot of a key that has none.
@@ -16,6 +17,37 @@ func (t *Table) Find(h uint64, id uint8) (at uint32, word uint64) {
 		return at, word
 	}
 	return t.findAgain(h, tag, first, in)
+}
+
+// Known is Find for whoever changes the word at once: it returns the word
+// itself, nil for a key that has none. after is the slot of another word of the
+// same key, or None: words that were born together lie side by side.
+func (t *Table) Known(h uint64, id uint8, after uint32) (w *atom.Uint64, at uint32, word uint64) {
+	tag := tagOf(h, id)
+	if at = after + 1; at%slotsPerLine != 0 {
+		s := t.slot(at)
+		if s.tag.Load() == tag {
+			if word = s.word.Load(); s.tag.Load() == tag && word&bucket.Payload != bucket.Frozen {
+				return &s.word, at, word
+			}
+		}
+	}
+	_, first, in := t.home(h)
+	ln := first + in
+	l := &t.lines[ln]
+	for i := range l.slots {
+		s := &l.slots[i]
+		if s.tag.Load() != tag {
+			continue
+		}
+		if word = s.word.Load(); s.tag.Load() == tag && word&bucket.Payload != bucket.Frozen {
+			return &s.word, uint32(ln)*slotsPerLine + uint32(i), word
+		}
+	}
+	if at, word = t.findAgain(h, tag, first, in); at == None {
+		return nil, at, 0
+	}
+	return &t.slot(at).word, at, word
 }
 
 // findAgain is Find for a key that is not at home, or whose slot is changing
@@ -57,17 +89,8 @@ func (t *Table) wrap(in uint64) uint64 {
 // makes the word the key's: between the two the slot has not changed hands.
 func (t *Table) scan(tag, ln uint64) (uint32, uint64) {
 	l := &t.lines[ln]
-	i := 0
-	if l.slots[1].tag.Load() == tag {
-		i = 1
-	}
-	if l.slots[2].tag.Load() == tag {
-		i = 2
-	}
-	if l.slots[3].tag.Load() == tag {
-		i = 3
-	}
-	s := &l.slots[i]
+	i := 6 - differs(l.slots[1].tag.Load(), tag) - 2*differs(l.slots[2].tag.Load(), tag) - 3*differs(l.slots[3].tag.Load(), tag)
+	s := &l.slots[i%slotsPerLine]
 	if s.tag.Load() != tag {
 		return None, 0
 	}
@@ -75,6 +98,12 @@ func (t *Table) scan(tag, ln uint64) (uint32, uint64) {
 		return uint32(ln)*slotsPerLine + uint32(i), w
 	}
 	return None, 0
+}
+
+// differs is 1 if a and b differ, else 0.
+func differs(a, b uint64) uint64 {
+	x := a ^ b
+	return (x | -x) >> 63
 }
 
 func (t *Table) reachOf(ln uint64) uint64 {
