@@ -5,6 +5,8 @@ package shard
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/weir-go/weir/internal/explore"
 )
 
@@ -184,6 +186,30 @@ func TestExploreNobodyIsRefusedForAnother(t *testing.T) {
 		Final: func() error {
 			return all(w.noTwins(),
 				holds(a.Claim.Slot == None || a.refused == 0, "refused although the key owed 1 of 2 at most"))
+		},
+	})
+}
+
+// A charge is undone after its word has fallen idle and the slot has gone to
+// another key: an earlier undo had lowered the word below what the late one
+// would still have to give back.
+func TestExploreALateUndoTouchesNobody(t *testing.T) {
+	w := newWorld(t, 1)
+	l := w.token(6)
+	first, second := l.of(0xa), l.of(0xa)
+	require.True(t, first.take(3))
+	require.True(t, second.take(3))
+	var a, a2, b acct
+	w.explore(explore.Scenario{
+		Reset: func() { a, a2, b = first, second, l.of(0xb) },
+		Threads: []func(){
+			func() { a.undo() },
+			func() { a2.undo() },
+			func() { w.now.Store(3); b.take(2) },
+		},
+		Final: func() error {
+			return all(w.noTwins(),
+				holds(b.admitted == 0 || b.arrival() == 5, "b: charged 2 at 3, arrives at %d", b.arrival()))
 		},
 	})
 }
