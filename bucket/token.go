@@ -224,6 +224,15 @@ func (r *Rule) LeftToken(w, at uint64) int64 {
 	return int64(r.tokens(r.burst - d))
 }
 
+// Slack returns how many units a Token or a Hold gains in d, at most half a
+// token; 0 for other kinds.
+func (r *Rule) Slack(d time.Duration) uint64 {
+	if r.Kind != Token && r.Kind != Hold {
+		return 0
+	}
+	return min((&line{slope: r.clock.slope}).at(int64(d)), r.k/2)
+}
+
 // tokens is units/k by the reciprocal: a division takes as long as the rest of a
 // step. units are at most 2^54, so the estimate is at most one too low.
 func (r *Rule) tokens(units uint64) uint64 {
