@@ -102,3 +102,35 @@ func Misuse(s *engine.Snapshot) iter.Seq2[string, uint64] {
 			yield("settle", m.Settle)
 	}
 }
+
+// Place tells the gauges of requests in flight apart. Layer Fleet has the
+// classes "critical" and "other", the limits have none.
+type Place struct{ Limit, Layer, Class string }
+
+// InFlight yields how many requests hold a place now, by who keeps it.
+func InFlight(s *engine.Snapshot) iter.Seq2[Place, int64] {
+	return func(yield func(Place, int64) bool) {
+		for i := range s.Limits {
+			if l := &s.Limits[i]; l.Kind == engine.InFlight && !yield(Place{l.Name, l.Layer.String(), ""}, l.InFlight) {
+				return
+			}
+		}
+		fleet := engine.Fleet.String()
+		_ = yield(Place{"", fleet, "critical"}, int64(s.Gate.Critical)) &&
+			yield(Place{"", fleet, "other"}, int64(s.Gate.Other))
+	}
+}
+
+// Modes yields the mode in force of every limit and of the layers that have no
+// limits; Class and Reason are unset.
+func Modes(s *engine.Snapshot) iter.Seq2[Labels, engine.Mode] {
+	return func(yield func(Labels, engine.Mode) bool) {
+		for i := range s.Limits {
+			if l := &s.Limits[i]; !yield(Labels{Limit: l.Name, Layer: l.Layer}, l.Mode) {
+				return
+			}
+		}
+		_ = yield(Labels{Layer: engine.Fleet}, s.Gate.Mode) &&
+			yield(Labels{Layer: engine.Worker}, s.Ladder.Mode)
+	}
+}
