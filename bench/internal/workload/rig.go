@@ -47,10 +47,37 @@ type Rig struct {
 // their states, as its owner would size it; entries, when it is not 0, is
 // another number of states.
 func NewRig(layers Layers, by By, keys, entries int) *Rig {
-	cfg := engine.Config{MaxEntries: entries}
+	cfg := config(layers, by)
+	cfg.MaxEntries = entries
 	if entries == 0 {
 		cfg.MaxEntries = max(States(layers)*keys, 1<<10)
 	}
+	r := newRig(cfg)
+	r.saturate(by, keys)
+	return r
+}
+
+// NewSyncedRig returns a rig of all four layers whose limits are shared with a
+// fleet.
+func NewSyncedRig(s engine.Syncer) *Rig {
+	cfg := config(All, Nobody)
+	for i := range cfg.Limits {
+		cfg.Limits[i].Sync = engine.Sync{Mode: engine.SyncShare}
+	}
+	cfg.Sync = s
+	cfg.Secret = []byte("the same on every instance")
+	return newRig(cfg)
+}
+
+func newRig(cfg engine.Config) *Rig {
+	r := &Rig{Engine: engine.Must(engine.New(cfg)), class: engine.Read}
+	r.rate, _ = r.Engine.Limit("requests")
+	r.flight, _ = r.Engine.Limit("inside")
+	return r
+}
+
+func config(layers Layers, by By) engine.Config {
+	var cfg engine.Config
 	if layers.has(Rate) {
 		// A billion a second is more than any core can ask for.
 		l := engine.Limit{Name: "requests", Kind: engine.TokenBucket, Rate: 1e9, Per: time.Second, Burst: 1e9}
@@ -80,11 +107,7 @@ func NewRig(layers Layers, by By, keys, entries int) *Rig {
 	default:
 		cfg.Ladder = engine.Ladder{Mode: engine.Off}
 	}
-	r := &Rig{Engine: engine.Must(engine.New(cfg)), class: engine.Read}
-	r.rate, _ = r.Engine.Limit("requests")
-	r.flight, _ = r.Engine.Limit("inside")
-	r.saturate(by, keys)
-	return r
+	return cfg
 }
 
 // States is how many table entries one key takes under a set of layers.
