@@ -25,7 +25,7 @@ func TestFlightCountsWhatIsOut(t *testing.T) {
 			if w = next; ok {
 				count += cost
 			} else {
-				require.EqualValues(t, bucket.Never, r.Wait(w, 0, 0, cost))
+				require.Equal(t, int64(bucket.Never), r.Wait(w, 0, 0, cost))
 				w = r.Undo(w, 0, 0, count)
 				count = 0
 			}
@@ -84,7 +84,7 @@ func TestHoldsAgreeWithFractions(t *testing.T) {
 				require.Equal(t, max(0, m.left(now)-held), h.hold.LeftHold(h.held, h.bucket, at))
 				wait := h.hold.WaitHold(h.held, h.bucket, at, now, estimate)
 				if held+estimate > p.burst {
-					require.EqualValues(t, bucket.Never, wait, "what is held does not drain")
+					require.Equal(t, int64(bucket.Never), wait, "what is held does not drain")
 				} else {
 					require.Equal(t, m.wait(now, held+estimate), wait)
 				}

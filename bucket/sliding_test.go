@@ -34,7 +34,7 @@ func newSliding(t testing.TB, n int64, per time.Duration) bucket.Rule {
 func TestSlidingNeverExceedsAnyInterval(t *testing.T) {
 	for _, per := range []int64{4, 40, 41, 43, 1000} {
 		sub := (per + 3) / 4
-		for seed := range uint64(40) {
+		for seed := range uint64(10) {
 			rnd := rand.New(rand.NewPCG(seed, uint64(per)))
 			n := 1 + rnd.Int64N(30)
 			r := newSliding(t, n, time.Duration(per))
@@ -118,7 +118,7 @@ func TestSlidingDomain(t *testing.T) {
 	}
 	k := fresh(newSliding(t, 511, time.Hour), 0)
 	require.Equal(t, 511, k.admitted(0, 600))
-	require.EqualValues(t, bucket.Never, k.wait(0, 512))
+	require.Equal(t, int64(bucket.Never), k.wait(0, 512))
 	a, b, c := newSliding(t, 5, time.Hour), newSliding(t, 9, time.Hour), newSliding(t, 5, time.Minute)
 	require.True(t, a.SameWindows(&b))
 	require.False(t, a.SameWindows(&c))

@@ -98,7 +98,7 @@ var exactRates = []params{
 
 func TestExactRatesAgreeWithFractions(t *testing.T) {
 	for _, p := range exactRates {
-		for seed := range uint64(30) {
+		for seed := range uint64(10) {
 			rnd := rand.New(rand.NewPCG(seed, uint64(p.rate)))
 			r, m := newToken(t, p.rate, p.per, p.burst), newFractions(p.rate, p.per, p.burst)
 			now := rnd.Int64N(1 << 40)
@@ -214,7 +214,7 @@ func TestLongRunRate(t *testing.T) {
 		now := int64(0)
 		w, ok := r.Take(r.Fresh(0, r.At(0)), r.At(0), p.burst)
 		require.True(t, ok)
-		n := min(200_000, int64(80*365*days)/(int64(p.per)/p.rate+1))
+		n := min(50_000, int64(80*365*days)/(int64(p.per)/p.rate+1))
 		for range n {
 			now += r.Wait(w, r.At(now), now, 1)
 			w, ok = r.Take(w, r.At(now), 1)
@@ -251,7 +251,7 @@ func TestWaitIsExact(t *testing.T) {
 			_, ok = r.Take(w, r.At(now+wait-1), cost)
 			require.False(t, ok, "%+v: admitted before the wait of %d", p, wait)
 		}
-		require.EqualValues(t, bucket.Never, r.Wait(0, 0, 0, p.burst+1))
-		require.EqualValues(t, bucket.Never, r.Wait(0, 0, 0, math.MaxInt64))
+		require.Equal(t, int64(bucket.Never), r.Wait(0, 0, 0, p.burst+1))
+		require.Equal(t, int64(bucket.Never), r.Wait(0, 0, 0, math.MaxInt64))
 	}
 }

@@ -40,7 +40,7 @@ func TestStepsKeepTheVersionAndAvoidTheReservedPayload(t *testing.T) {
 					t.Fatalf("%x became %x", w, next)
 				}
 			}
-			for range 200_000 {
+			for range 40_000 {
 				// Instants and words around the ends of the ring, and anywhere.
 				at := rnd.Uint64()
 				if rnd.IntN(2) == 0 {
@@ -90,7 +90,7 @@ func TestIdleWordsDecideLikeFreshOnes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(8, 8))
 			idle := 0
-			for range 20_000 {
+			for range 5000 {
 				now := rnd.Int64N(1 << 40)
 				w := r.Fresh(0, r.At(now))
 				for range rnd.IntN(4) {
@@ -122,7 +122,7 @@ func TestIdleWordsDecideLikeFreshOnes(t *testing.T) {
 					at = r.At(now)
 				}
 			}
-			require.Greater(t, idle, 1000)
+			require.Greater(t, idle, 250)
 		})
 	}
 }

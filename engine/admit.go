@@ -60,66 +60,14 @@ func (e *Engine) admit(t *Ticket, f *frame, p *plan) {
 
 // decide makes the decision, without the claims in broken, by index.
 func (e *Engine) decide(t *Ticket, f *frame, p *plan, broken uint) {
-	req := f.req
-	t.e, f.at = e, -1
-	class := req.Class
-	if class == ClassUnset || class > Critical {
-		class = p.deflt
-		e.tally().unclassified.Add(1)
-	}
-	f.class = class
-	if p.closed || len(req.Claims) > MaxClaims {
-		if !p.closed {
-			e.misuse.tooMany.Add(1)
-		}
+	t.e = e
+	switch d, way := e.resolve(f, p, broken); way {
+	case refusal:
+		e.refuse(t, f, p, d)
+		return
+	case undecidable:
 		e.strictest(t, f, p)
 		return
-	}
-
-	// What is claimed.
-	for i := range req.Claims {
-		f.at = i
-		c := &req.Claims[i]
-		if c.Limit == 0 || int(c.Limit) >= len(p.limits) {
-			e.misuse.unknown.Add(1)
-			e.strictest(t, f, p)
-			return
-		}
-		for j := range i {
-			if req.Claims[j].Limit == c.Limit {
-				e.misuse.twice.Add(1)
-				e.strictest(t, f, p)
-				return
-			}
-		}
-		l := &p.limits[c.Limit]
-		if c.Cost == 0 || l.passes {
-			continue
-		}
-		act := enforce
-		if m := Mode(l.ctl.mode.Load()); m != Enforce {
-			if act = m.action(c.Key.P, l.ctl.salt); act == skip {
-				continue
-			}
-		}
-		if broken>>i&1 != 0 {
-			if l.fail == FailClosed && act == enforce {
-				e.refuse(t, f, p, Decision{Reason: Closed, Layer: l.layer, Limit: l.id, RetryAfter: l.retry})
-				return
-			}
-			continue
-		}
-		if c.Cost < 0 {
-			e.misuse.negative.Add(1)
-			e.refuse(t, f, p, Decision{Reason: NeverFits, Layer: l.layer, Limit: l.id, RetryAfter: -1})
-			return
-		}
-		f.steps = f.steps[:len(f.steps)+1]
-		s := &f.steps[len(f.steps)-1]
-		s.l, s.act, s.index = l, act, uint8(i)
-		s.H, s.Cost, s.Rule, s.ID, s.BucketID = c.Key.H, c.Cost, &l.rule, l.table, l.bucket
-		s.never = c.Cost > l.max
-		s.refused = s.never
 	}
 
 	// Layers 1 and 2 look. The plan was loaded before the time, so that no rule
@@ -143,7 +91,7 @@ func (e *Engine) decide(t *Ticket, f *frame, p *plan, broken uint) {
 	f.at = -1
 
 	// Layer 4.
-	if level := ladder.Word(e.level.Load()); level != 0 && !e.stay(f, level) {
+	if e.level.Load() != 0 && !e.stay(f) {
 		e.refuse(t, f, p, Decision{Reason: Shed, Layer: Worker, RetryAfter: p.ladderRetry})
 		e.watching(f)
 		return
@@ -169,6 +117,70 @@ func (e *Engine) decide(t *Ticket, f *frame, p *plan, broken uint) {
 	}
 	e.shadows(f, now)
 	e.grant(t, f)
+}
+
+// How a request goes on once its claims are resolved.
+type way uint8
+
+const (
+	proceed way = iota
+	refusal
+	undecidable // weir cannot answer: the limits' fail policies do
+)
+
+// resolve turns the claims, without those in broken, into steps.
+func (e *Engine) resolve(f *frame, p *plan, broken uint) (Decision, way) {
+	req := f.req
+	f.at, f.class = -1, req.Class
+	if f.class == ClassUnset || f.class > Critical {
+		f.class = p.deflt
+		e.tally().unclassified.Add(1)
+	}
+	if p.closed {
+		return Decision{}, undecidable
+	}
+	if len(req.Claims) > MaxClaims {
+		e.misuse.tooMany.Add(1)
+		return Decision{}, undecidable
+	}
+	for i := range req.Claims {
+		f.at = i
+		c := &req.Claims[i]
+		if c.Limit == 0 || int(c.Limit) >= len(p.limits) {
+			e.misuse.unknown.Add(1)
+			return Decision{}, undecidable
+		}
+		for j := range i {
+			if req.Claims[j].Limit == c.Limit {
+				e.misuse.twice.Add(1)
+				return Decision{}, undecidable
+			}
+		}
+		l := &p.limits[c.Limit]
+		if c.Cost == 0 || l.passes {
+			continue
+		}
+		act := Mode(l.ctl.mode.Load()).action(c.Key.P, l.ctl.salt)
+		if act == skip {
+			continue
+		}
+		if broken>>i&1 != 0 {
+			if l.fail == FailClosed && act == enforce {
+				return Decision{Reason: Closed, Layer: l.layer, Limit: l.id, RetryAfter: l.retry}, refusal
+			}
+			continue
+		}
+		if c.Cost < 0 {
+			e.misuse.negative.Add(1)
+		}
+		f.steps = f.steps[:len(f.steps)+1]
+		s := &f.steps[len(f.steps)-1]
+		s.l, s.act, s.index = l, act, uint8(i)
+		s.H, s.Cost, s.Rule, s.ID, s.BucketID = c.Key.H, c.Cost, &l.rule, l.table, l.bucket
+		s.never = c.Cost > l.max || c.Cost < 0
+		s.refused = s.never
+	}
+	return Decision{}, proceed
 }
 
 // lookAgain decides on the true time whether a refusal stands. One that does
@@ -239,7 +251,14 @@ func (e *Engine) shadows(f *frame, now int64) {
 	for s := next(f.steps, watch); s != nil; s = next(f.steps, watch) {
 		f.at = int(s.index)
 		s.act = skip
-		if s.done = !s.never && e.commit(f, s, now); !s.done {
+		switch {
+		case s.never:
+		case s.refused && s.l.shared == nil:
+			s.done = e.take(s, now) // decides again, on the true time
+		default:
+			s.done = e.commit(f, s, now)
+		}
+		if s.refused = !s.done; s.refused {
 			e.wouldRefuse(f, s, e.time.Now())
 		}
 	}
@@ -301,9 +320,9 @@ func (e *Engine) refuse(t *Ticket, f *frame, p *plan, d Decision) {
 }
 
 // stay is layer 4: it reports whether the level leaves the request alone.
-func (e *Engine) stay(f *frame, level ladder.Word) bool {
+func (e *Engine) stay(f *frame) bool {
 	m := Mode(e.layerMode[Worker].Load())
-	if m == Off || !level.Sheds(int(f.class-Test), f.cohort()) {
+	if m == Off || !e.sheds(f) {
 		return true
 	}
 	switch m.action(f.cohort(), uint64(Worker)) {
@@ -313,6 +332,12 @@ func (e *Engine) stay(f *frame, level ladder.Word) bool {
 		e.tally().ladderWould[f.class].Add(1)
 	}
 	return true
+}
+
+// sheds reports whether the level sheds the request, whatever the layer's mode.
+func (e *Engine) sheds(f *frame) bool {
+	level := ladder.Word(e.level.Load())
+	return level != 0 && level.Sheds(int(f.class-Test), f.cohort())
 }
 
 // pass is layer 3: it takes a place in the gate, or reports that there is none.

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,16 +78,42 @@ func (t *timeline) Publish(now int64) {
 	}
 }
 
+// sleep waits for d or until ctx ends. On a ManualClock, d passes when it is
+// moved.
+func (t *timeline) sleep(ctx context.Context, d time.Duration) error {
+	var due <-chan time.Time
+	if m, ok := t.clock.(*ManualClock); ok {
+		due = m.after(d)
+	} else {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-due:
+		return nil
+	}
+}
+
 // ManualClock is a Clock that stands still until it is moved, for tests and
 // simulations. Moving it runs the ticks of the engines on it, in the caller's
 // goroutine. Its methods are safe for concurrent use.
 type ManualClock struct {
 	moving sync.Mutex // one move at a time
 
-	mu      sync.Mutex
-	now     time.Duration
-	wall    time.Time
-	tickers map[*Engine]struct{}
+	mu       sync.Mutex
+	now      time.Duration
+	wall     time.Time
+	tickers  map[*Engine]struct{}
+	sleepers []sleeper
+}
+
+// sleeper is somebody who waits for a time.
+type sleeper struct {
+	at time.Duration
+	c  chan time.Time
 }
 
 // NewManualClock returns a clock whose time of day is wall.
@@ -146,6 +174,22 @@ func (c *ManualClock) move(d time.Duration) {
 	defer c.mu.Unlock()
 	c.now += d
 	c.wall = c.wall.Add(d)
+	c.sleepers = slices.DeleteFunc(c.sleepers, func(s sleeper) bool {
+		if s.at > c.now {
+			return false
+		}
+		s.c <- c.wall
+		return true
+	})
+}
+
+// after returns a channel that gets the time once d has passed.
+func (c *ManualClock) after(d time.Duration) <-chan time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := sleeper{c.now + max(d, 1), make(chan time.Time, 1)}
+	c.sleepers = append(c.sleepers, s)
+	return s.c
 }
 
 func (c *ManualClock) engines() []*Engine {

@@ -129,7 +129,7 @@ func (e *Engine) lane(p *plan, c *Claim, now int64, hint uint32) (ln lane) {
 	if !ok {
 		return ln
 	}
-	return lane{at: at, word: word, next: next, left: l.rule.LeftToken(next, instant), slot: slot}
+	return lane{at: at, word: word, next: next, left: l.rule.LeftToken(next, instant+l.slack), slot: slot}
 }
 
 func (t *Ticket) keepFlight(ln lane, c *Claim) {

@@ -63,6 +63,16 @@ func (e *Engine) quietly(f func()) {
 // strictest answers a request that cannot be decided, by the strictest fail
 // policy among the limits it claims.
 func (e *Engine) strictest(t *Ticket, f *frame, p *plan) {
+	if d := e.failPolicy(f, p); !d.OK() {
+		e.refuse(t, f, p, d)
+		return
+	}
+	t.open = true
+	t.d = Decision{Remaining: -1}
+	e.tally().admitted[f.class].Add(1)
+}
+
+func (e *Engine) failPolicy(f *frame, p *plan) Decision {
 	for i := range f.req.Claims {
 		c := &f.req.Claims[i]
 		if c.Limit == 0 || int(c.Limit) >= len(p.limits) {
@@ -70,11 +80,8 @@ func (e *Engine) strictest(t *Ticket, f *frame, p *plan) {
 		}
 		l := &p.limits[c.Limit]
 		if l.live && l.fail == FailClosed && Mode(l.ctl.mode.Load()).action(c.Key.P, l.ctl.salt) == enforce {
-			e.refuse(t, f, p, Decision{Reason: Closed, Layer: l.layer, Limit: l.id, RetryAfter: l.retry})
-			return
+			return Decision{Reason: Closed, Layer: l.layer, Limit: l.id, RetryAfter: l.retry}
 		}
 	}
-	t.open = true
-	t.d = Decision{Remaining: -1}
-	e.tally().admitted[f.class].Add(1)
+	return Decision{}
 }

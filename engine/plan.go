@@ -29,6 +29,9 @@ type limit struct {
 	max    int64  // the largest cost that can ever pass: 0 for Block
 	// express is max for limits that the express way knows, else 0.
 	express uint64
+	// slack is what a token bucket can gain, in its units, while a published time
+	// is current: so much may be missing from what remains by a look too early.
+	slack uint64
 
 	id       LimitID
 	kind     Kind
@@ -59,11 +62,9 @@ func (l *limit) reason() Reason {
 type control struct {
 	name string
 	// mode is the mode in force: one word, so that changing it is one store.
-	mode atomic.Uint64
-	own  Mode   // as configured or set; guarded by Engine.mu
-	salt uint64 // of its ramp
-	// layer is of its latest kind; guarded by Engine.mu.
-	layer   Layer
+	mode    atomic.Uint64
+	own     Mode   // as configured or set; guarded by Engine.mu
+	salt    uint64 // of its ramp
 	tallies []limitTally
 }
 

@@ -137,9 +137,9 @@ func (e *Engine) left(f *frame, s *step) int64 {
 	case s.Slot == shard.None:
 		return s.Rule.Max()
 	case s.Rule.Kind == bucket.Token:
-		return s.Rule.LeftToken(s.Word, s.At)
+		return s.Rule.LeftToken(s.Word, s.At+s.l.slack)
 	case s.Rule.Kind == bucket.Hold:
-		return s.Rule.LeftHold(s.Word, e.table.Beside(&s.Claim), s.At)
+		return s.Rule.LeftHold(s.Word, e.table.Beside(&s.Claim), s.At+s.l.slack)
 	}
 	return s.Rule.Left(s.Word, s.At)
 }

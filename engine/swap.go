@@ -66,6 +66,7 @@ type builder struct {
 	assigned []uint8 // table ids to give back if it fails
 	retired  []uint8 // table ids to give back if it does not
 	retuned  []retune
+	applied  []func() // changes of what stays through a Swap, for when nothing can fail any more
 	afresh   []string
 	now      int64
 	wall     time.Time
@@ -126,6 +127,9 @@ func (e *Engine) install(cfg Config) error {
 	}
 	e.names.Store(&b.names)
 	e.resize(cfg.Gate)
+	for _, apply := range b.applied {
+		apply()
+	}
 	for _, r := range b.retuned {
 		e.table.Retune(r.id, r.rule)
 	}
@@ -158,7 +162,6 @@ func (b *builder) add(cfg Limit) (LimitID, error) {
 		b.next.limits = append(b.next.limits, limit{})
 	}
 	ctl := b.names[id]
-	ctl.layer = cfg.layer()
 	l := limit{
 		ctl: ctl, id: id, cfg: cfg, live: true,
 		kind: cfg.Kind, layer: cfg.layer(), fail: cfg.Fail, overflow: cfg.Overflow,
@@ -167,11 +170,9 @@ func (b *builder) add(cfg Limit) (LimitID, error) {
 	var prev *limit
 	if known && b.old.limits[id].live {
 		prev = &b.old.limits[id]
-		if prev.cfg.Mode != cfg.Mode {
-			ctl.own = cfg.Mode
-		}
-	} else if known {
-		ctl.own = cfg.Mode
+	}
+	if known && (prev == nil || prev.cfg.Mode != cfg.Mode) {
+		b.applied = append(b.applied, func() { ctl.own = cfg.Mode })
 	}
 	kept, err := b.rule(&l, prev)
 	if err != nil {
@@ -181,6 +182,9 @@ func (b *builder) add(cfg Limit) (LimitID, error) {
 		return id, err
 	}
 	l.max = l.rule.Max()
+	if b.e.time.clock == nil && !b.e.precise {
+		l.slack = l.rule.Slack(tickEvery)
+	}
 	l.passes = l.kind == Unlimited
 	if l.shared == nil && !l.postPaid && (l.kind == TokenBucket || l.kind == InFlight) {
 		l.express = uint64(l.max)

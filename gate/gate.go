@@ -73,6 +73,13 @@ func (g *Gate) EnterWithin(critical bool, allocation, hardCap int) bool {
 	}
 }
 
+// Fits reports whether Enter would let the request in now, and takes nothing.
+func (g *Gate) Fits(critical bool) bool {
+	w := g.word.Load()
+	_, ok := enter(w, g.limits.Load(), critical)
+	return ok
+}
+
 // enter is the step: both caps are checked on one word, so no interleaving of
 // entries and leaves can pass one of them.
 func enter(w, limits uint64, critical bool) (uint64, bool) {
