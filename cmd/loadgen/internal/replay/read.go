@@ -99,6 +99,9 @@ func Read(r io.Reader, f Format, c Columns) ([]Event, Problems, error) {
 			}
 			return nil, p, fmt.Errorf("replay: line %d: %w", number+1, err)
 		}
+		if errors.Is(err, io.EOF) {
+			err = nil // the last line has no end
+		}
 		number++
 		line = bytes.TrimSpace(line)
 		if len(line) == 0 && err == nil {

@@ -1,0 +1,107 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/weir-go/weir/engine"
+)
+
+// Suggestion is the smallest threshold of one limit that leaves a share of the
+// users untouched by it.
+type Suggestion struct {
+	Limit string
+	Field string // what the threshold is: "burst", "rate" or "max"
+	Now   int64
+	Best  int64 // 0: none up to Most
+	Most  int64
+	Rate  string // of a token bucket, which stays; "" for other kinds
+	Share float64
+}
+
+// Suggest looks for each limit's threshold, with all other limits switched
+// off, by halving: the lower a threshold, the more users it touches.
+func (s *Sim) Suggest(untouched float64) ([]Suggestion, error) {
+	var all []Suggestion
+	for i, l := range s.policy.Config.Limits {
+		field, most := threshold(&l)
+		if field == nil {
+			continue
+		}
+		sg := Suggestion{Limit: l.Name, Now: *field, Most: most, Field: fieldName(l.Kind)}
+		if l.Kind == engine.TokenBucket {
+			sg.Rate = fmt.Sprintf("%d per %v", l.Rate, l.Per)
+		}
+		try := func(n int64) (float64, error) {
+			cfg := s.policy.Config
+			cfg.Limits = append([]engine.Limit(nil), cfg.Limits...)
+			for j := range cfg.Limits {
+				if j != i {
+					cfg.Limits[j].Mode = engine.Off
+				}
+			}
+			f, _ := threshold(&cfg.Limits[i])
+			*f = n
+			cfg.Gate.Mode, cfg.Ladder.Mode = engine.Off, engine.Off
+			t, err := s.Tally(cfg)
+			if err != nil {
+				return 0, err
+			}
+			return 1 - t.ShareHit(), nil
+		}
+		lo, hi := int64(0), int64(1) // lo touches too many, or is 0; hi is to be found
+		for {
+			share, err := try(hi)
+			if err != nil {
+				return nil, err
+			}
+			if share >= untouched {
+				sg.Best, sg.Share = hi, share
+				break
+			}
+			if hi == most {
+				break
+			}
+			lo, hi = hi, min(2*hi, most)
+		}
+		for sg.Best > 0 && hi-lo > 1 {
+			mid := lo + (hi-lo)/2
+			share, err := try(mid)
+			if err != nil {
+				return nil, err
+			}
+			if share >= untouched {
+				hi, sg.Best, sg.Share = mid, mid, share
+			} else {
+				lo = mid
+			}
+		}
+		all = append(all, sg)
+	}
+	return all, nil
+}
+
+// threshold is the field of a limit that is searched, and how far; nil for
+// kinds that have none.
+func threshold(l *engine.Limit) (field *int64, most int64) {
+	switch l.Kind {
+	case engine.TokenBucket:
+		return &l.Burst, 1 << 24
+	case engine.Quota:
+		return &l.Rate, 1 << 24
+	case engine.Sliding:
+		return &l.Rate, 511
+	case engine.InFlight:
+		return &l.Max, 1 << 20
+	}
+	return nil, 0
+}
+
+func fieldName(k engine.Kind) string {
+	switch k {
+	case engine.TokenBucket:
+		return "burst"
+	case engine.InFlight:
+		return "max"
+	}
+	return "rate"
+}
