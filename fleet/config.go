@@ -56,8 +56,10 @@ const (
 	recoverHold = int64(time.Second)
 	maxBackoff  = int64(time.Second)
 	minBackoff  = int64(100 * time.Millisecond)
-	minTimeout  = int64(50 * time.Millisecond)
-	maxTimeout  = int64(250 * time.Millisecond)
+	minWait     = int64(50 * time.Millisecond)
+	maxWait     = int64(250 * time.Millisecond)
+	deadline    = 500 * time.Millisecond // of a call: a reply that comes late is still a reply
+	maxTries    = 5                      // calls with one batch that are on their way at once
 )
 
 func (c *Config) fill() error {

@@ -67,7 +67,7 @@ func New(cfg Config) (*Fleet, error) {
 	f.newBoot()
 	f.lanes = make([]*lane, cfg.Transport.Shards())
 	for i := range f.lanes {
-		f.lanes[i] = &lane{id: i, acked: -1}
+		f.lanes[i] = &lane{id: i, acked: -1, wait: maxWait}
 	}
 	f.downAt = make([]atomic.Int64, len(f.lanes))
 	f.setInstances(float64(max(1, cfg.Expected)))

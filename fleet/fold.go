@@ -18,7 +18,8 @@ type holder struct {
 	n     float64 // instances
 	gain  float64 // part of an idle bucket that it may use at once
 	unit  float64 // mean cost of a request
-	keep  float64 // the most of what there is that it may use; 0: no such bound
+	keep  float64 // its share until lately, which it keeps to; 0: no such bound
+	blind bool    // the store has lost its memory: it keeps that share whatever the memory says
 	tau   float64 // us: the burst
 	per   float64 // us per token
 	next  float64 // us until the next exchange has come back
@@ -40,7 +41,7 @@ type part struct {
 // all.
 func (h holder) fold(v view) part {
 	var p part
-	p.share = (h.own + 1/h.n) / (v.s + 1)
+	p.share = min(1, (h.own+1/h.n)/(v.s+1))
 	burst, rate := h.tau/h.per, 1/h.per
 	p.left = min(burst, (h.tau-v.level)*rate)
 	p.avail = p.left + rate*h.next
@@ -62,8 +63,12 @@ func (h holder) fold(v view) part {
 		p.allow = max(p.allow, idle*max(h.gain*p.left, min(p.left, h.unit)))
 	}
 	p.allow = min(p.allow, p.avail)
-	if h.keep > 0 {
-		p.allow = min(p.allow, p.avail*h.keep)
+	switch most := p.avail * h.keep; {
+	case h.keep == 0:
+	case h.blind:
+		p.allow = most
+	default:
+		p.allow = min(p.allow, most)
 	}
 	return p
 }

@@ -12,15 +12,17 @@ import (
 // ledger is this instance's side of the fleet's reservation: what its gate may
 // admit of non-critical requests, and until when.
 type ledger struct {
-	beat    Beat
+	beat    Beat // the last one made
 	reply   BeatReply
-	heard   int64 // when the last reply came; 0: never
-	sent    int64 // when the last beat went out
-	flying  bool
+	last    uint64 // the number of the beat that reply was for
+	heard   int64  // when the last reply came; 0: never
+	sent    int64  // when the last beat went out
+	flying  int    // beats on their way
 	quota   int
 	base    int
 	until   int64
 	failing int64
+	wait    int64         // ns until a beat counts as failed
 	wake    chan struct{} // the gate sends here when it refuses
 	refused bool          // it has, since the last beat
 	hurried bool          // the beat on its way was made for that
@@ -52,8 +54,14 @@ func (g *ledger) safe(f *Fleet, use engine.GateUse) float64 {
 	return all
 }
 
-// next makes the next beat.
+// next makes the next beat; nil: it is not time for one.
 func (g *ledger) next(f *Fleet, now int64, regular bool) *Beat {
+	switch {
+	case !regular && (g.flying > 0 || !g.pressed()):
+		return nil
+	case g.flying >= maxTries, g.flying > 0 && now-g.sent < maxWait:
+		return nil
+	}
 	use := f.host.GateUse()
 	r := f.cfg.Reservation
 	held := 0.0
@@ -74,8 +82,10 @@ func (g *ledger) next(f *Fleet, now int64, regular bool) *Beat {
 	if use.Capacity == 0 {
 		g.beat.Want = 0
 	}
-	g.sent, g.flying, g.hurried = now, true, !regular
-	return &g.beat
+	g.sent, g.hurried = now, !regular
+	g.flying++
+	b := g.beat
+	return &b
 }
 
 // signature is what instances of one group must have in common.
@@ -95,24 +105,21 @@ func (g *ledger) signature(f *Fleet, use engine.GateUse) float64 {
 	return float64(d.Sum64() >> 12)
 }
 
-// took takes the reply to the beat.
-func (g *ledger) took(f *Fleet, r BeatReply, err error, now int64) {
-	g.flying = false
-	if err != nil {
-		if g.failing == 0 {
-			g.failing = g.sent
-			f.log.Warn("fleet: no answer to the instance's report; the gate goes on with its lease, then with its own part", "error", err)
-		}
-		if g.bounded && now-g.heard > 2*int64(f.cfg.ttl()) { // what the others use is not known any more
-			g.bounded = false
-			f.host.LeaseGate(engine.GateLease{Until: g.until, Other: g.quota, Fallback: min(g.quota, g.base), Wake: g.wake})
-		}
+// took takes a beat back.
+func (g *ledger) took(f *Fleet, c *call, now int64) {
+	g.flying--
+	if c.err != nil {
+		g.silent(f, c, now)
 		return
+	}
+	if c.beat.Tick <= g.last {
+		return // overtaken by a later one
 	}
 	if g.failing != 0 {
 		f.log.Info("fleet: the instance's reports are answered again")
 	}
-	g.failing, g.heard, g.reply = 0, now, r
+	r := c.reply
+	g.failing, g.heard, g.reply, g.last = 0, now, r, c.beat.Tick
 	f.setInstances(r.Instances)
 	if strange := r.Strangers > 0; strange != g.strange {
 		if g.strange = strange; strange {
@@ -120,26 +127,38 @@ func (g *ledger) took(f *Fleet, r BeatReply, err error, now int64) {
 				"instances", r.Strangers, "group", f.cfg.Reservation.Group)
 		}
 	}
-	if g.beat.Capacity == 0 {
+	if c.beat.Capacity == 0 {
 		return
 	}
 	g.vain = g.hurried && int(r.Quota) <= g.quota
 	g.quota, g.base = int(r.Quota), int(r.Base)
 	// From when the beat was sent, and less than the store waits.
-	g.until = g.sent + int64(f.cfg.ttl())*3/4
-	total := g.total(f)
+	g.until = c.sent + int64(f.cfg.ttl())*3/4
+	total := g.total(f, c.beat)
 	g.bounded = total > 0
 	f.host.LeaseGate(engine.GateLease{Until: g.until, Other: g.quota, Fallback: min(g.quota, g.base), Total: total, Wake: g.wake})
 }
 
 // total bounds all requests of this instance where the fleet has one capacity:
 // by what the others do not use.
-func (g *ledger) total(f *Fleet) int {
+func (g *ledger) total(f *Fleet, b *Beat) int {
 	if f.cfg.Reservation.Fixed == 0 {
 		return 0
 	}
-	others := g.reply.Critical + g.reply.Other - g.beat.Critical - g.beat.Other
+	others := g.reply.Critical + g.reply.Other - b.Critical - b.Other
 	return max(1, int(g.reply.Capacity-others))
+}
+
+// silent takes a beat that had no reply.
+func (g *ledger) silent(f *Fleet, c *call, now int64) {
+	if g.failing == 0 {
+		g.failing = c.sent
+		f.log.Warn("fleet: no answer to the instance's report; the gate goes on with its lease, then with its own part", "error", c.err)
+	}
+	if g.bounded && now-g.heard > 2*int64(f.cfg.ttl()) { // what the others use is not known any more
+		g.bounded = false
+		f.host.LeaseGate(engine.GateLease{Until: g.until, Other: g.quota, Fallback: min(g.quota, g.base), Wake: g.wake})
+	}
 }
 
 func (g *ledger) leave(ctx context.Context, f *Fleet) {
@@ -150,7 +169,7 @@ func (g *ledger) leave(ctx context.Context, f *Fleet) {
 
 // pressed reports whether the gate has refused for want of a lease, and asking
 // at once may help: it does not when it did not the last time.
-func (g *ledger) pressed(f *Fleet) bool {
+func (g *ledger) pressed() bool {
 	pressed := g.refused && !g.vain && g.beat.Capacity > 0
 	g.refused = false
 	return pressed

@@ -10,7 +10,7 @@ import (
 )
 
 // loop is the goroutines of a Fleet: one that ticks and folds, one for each call
-// on its way (at most two for every shard, and a beat), and a watchdog.
+// on its way (five for every shard and five beats at most), and a watchdog.
 type loop struct {
 	stop    chan struct{}
 	results chan *call
@@ -18,7 +18,7 @@ type loop struct {
 }
 
 func (f *Fleet) run() {
-	f.loop = loop{stop: make(chan struct{}), results: make(chan *call, 2*len(f.lanes)+2), ended: make(chan struct{}, 2)}
+	f.loop = loop{stop: make(chan struct{}), results: make(chan *call, maxTries*(2*len(f.lanes)+1)), ended: make(chan struct{}, 2)}
 	f.ticked.Store(f.host.Now())
 	go func() {
 		defer func() { f.loop.ended <- struct{}{} }()
@@ -52,11 +52,10 @@ func (f *Fleet) restart() {
 	f.stats.restarts++
 	f.newBoot()
 	now := f.host.Now()
-	f.ledger.flying = false
+	f.ledger.flying, f.ledger.last = 0, f.ledger.beat.Tick
 	for _, ln := range f.lanes {
-		ln.flying = false
 		f.drop(ln)
-		ln.seq = 0
+		ln.batch, ln.seq, ln.tries = nil, 0, 0 // a call may have the batch still
 		if !f.down(ln.id) {
 			ln.failing = now
 			f.cut(ln, now)
@@ -143,7 +142,7 @@ func (f *Fleet) watch() {
 		if f.mu.TryLock() { // it may be the one who holds it
 			now := f.host.Now()
 			for _, ln := range f.lanes {
-				if !f.down(ln.id) && !ln.flying {
+				if !f.down(ln.id) {
 					ln.failing = now
 					f.cut(ln, now)
 				}
@@ -206,7 +205,7 @@ func (f *Fleet) farewell() {
 	for {
 		c := call{boot: f.boot}
 		for _, ln := range f.lanes {
-			if ln.flying || ln.frozen || f.down(ln.id) || !f.last(ln, limits) {
+			if ln.open || f.down(ln.id) || !f.last(ln, limits) {
 				continue
 			}
 			c.lanes, c.batches = append(c.lanes, ln), append(c.batches, ln.batch)

@@ -146,7 +146,7 @@ func TestFleetOutage(t *testing.T) {
 				default:
 					require.InDelta(t, 12500, during, 3000)
 				}
-				require.Less(t, d.perSecond[15], int64(2400))
+				require.Less(t, d.perSecond[15], int64(3100))
 				for _, n := range d.perSecond[17:24] {
 					require.InDelta(t, 1000, n, 60)
 				}

@@ -119,20 +119,25 @@ func (l *limit) askShare(it *Item, e *entry, s *side, now int64, late float64) {
 	part := l.weight(e)
 	a := &it.Arg
 	*a = [Args]float64{RateA: spent, RateT: l.per, RateX0: None, RateAtt: attempts, RateHi: l.hi, RateTau: l.tau}
+	ahead := 0.0 // of the store's time: what was owed as of the last reply, if it drained since
+	if s.x0 != None {
+		is := s.base + float64(now-s.replied)/1e3
+		ahead = s.x0 - is
+		if s.per != l.per { // the rate has changed since
+			ahead *= l.per / s.per
+		}
+		a[RateX0] = is + ahead
+		if s.per == l.per {
+			a[RateX0] = s.x0
+		}
+	}
 	if s.out {
 		// It comes back as a bucket of its own: neither with all that it spent
 		// meanwhile, which would be a penalty, nor with none of it, which would be
-		// a gift, but with what it has not refilled yet.
-		owes := part * l.owes(w, now)
+		// a gift, but with what it has not refilled yet, beyond what the store knew.
+		owes := part * max(0, l.owes(w, now)-max(0, ahead))
 		a[RateA], a[RateU], a[RateHi] = owes/l.per, owes, l.tau
 		return
-	}
-	if s.x0 != None {
-		a[RateX0] = s.x0
-		if s.per != l.per { // the rate has changed since
-			is := s.base + float64(now-s.replied)/1e3
-			a[RateX0] = is + (s.x0-is)*l.per/s.per
-		}
 	}
 	if !s.verdict {
 		a[RateU] = part * l.owes(w, now)
@@ -152,19 +157,24 @@ func (l *limit) gotShare(it *Item, ans Answer, e *entry, s *side, is float64, se
 	switch {
 	case s.out:
 		// Others go on by themselves for up to a second yet.
-		s.keep, s.holdUntil = l.weight(e), now+recoverHold
+		s.keep, s.holdUntil, s.blind = l.weight(e), now+recoverHold, false
 	case lost:
 		l.f.stats.lost++
-		s.keep, s.holdUntil = s.share, now+int64(l.f.cfg.decay()*1e3)
+		s.keep, s.holdUntil, s.blind = s.share, now+int64(l.f.cfg.decay()*1e3), true
+		s.demand = a[RateAtt] // what the store knows of it
+		h.own = s.demand
 	}
 	expected := math.Max(a[RateX0]+a[RateA]*a[RateT], is+a[RateU])
 	alone := e.inc.Load() == l.rule.Unit() && !s.verdict && !s.out && s.demand >= 0.99*v.s && ans[0] <= expected+1
 	s.x0, s.per, s.age, s.out = ans[0], l.per, v.age, false
 	if now < s.holdUntil {
-		h.keep = s.keep
+		h.keep, h.blind = s.keep, s.blind
 	}
 	p := h.fold(v)
-	s.share, s.contended = p.share, p.scarce
+	if s.share = p.share; h.keep > 0 {
+		s.share = h.keep
+	}
+	s.contended = p.scarce
 	s.debt = max(0, -p.left)
 	wake := int64(never)
 	if p.left >= float64(l.cfg.Burst)/4 {

@@ -28,7 +28,7 @@ func (f *Fleet) Snapshot() engine.FleetSnapshot {
 		}
 		if ln.acked >= 0 {
 			// A shard without traffic has nothing to be late with.
-			if ln.flying || ln.frozen || f.down(ln.id) || len(ln.queue) > 0 {
+			if ln.open || f.down(ln.id) || len(ln.queue) > 0 {
 				s.SyncAge = max(s.SyncAge, time.Duration(now-ln.acked))
 			}
 			s.SyncAge = max(s.SyncAge, 0)

@@ -13,7 +13,7 @@ type call struct {
 	reply   BeatReply
 	err     error
 	boot    Boot
-	timeout time.Duration
+	sent    int64
 }
 
 // step makes what is to be sent now. regular: it is a tick, and not only
@@ -21,29 +21,27 @@ type call struct {
 func (f *Fleet) step(now int64, regular bool) (calls []*call) {
 	f.collect()
 	n := maxTick
-	var well, ill call
+	well := &call{boot: f.boot, sent: now}
 	for _, ln := range f.lanes {
-		if ln.flying {
-			continue
-		}
-		to := &well
+		to := well
+		var b *Batch
 		switch {
+		case ln.open:
+			if b = f.repeat(ln, now, regular); b == nil {
+				continue
+			}
+			// A shard in trouble must not make the others wait.
+			to = &call{boot: f.boot, sent: now}
+			calls = append(calls, to)
 		case f.down(ln.id):
 			f.shutting(ln, now)
 			if now < ln.retry {
 				continue
 			}
-			if to = &ill; ln.frozen {
-				f.again(ln, now)
-			} else {
-				f.probe(ln, now)
-			}
-		case ln.frozen:
-			if !regular {
-				continue
-			}
-			to = &ill
-			f.again(ln, now)
+			f.probe(ln, now)
+			b = ln.batch
+			to = &call{boot: f.boot, sent: now}
+			calls = append(calls, to)
 		default:
 			most := min(maxBatch, n)
 			if ln.since != 0 {
@@ -56,20 +54,18 @@ func (f *Fleet) step(now int64, regular bool) (calls []*call) {
 				continue
 			}
 			n -= len(ln.index)
+			b = ln.batch
 		}
-		ln.flying, ln.sent = true, now
+		ln.sent = now
+		ln.tries++
 		to.lanes = append(to.lanes, ln)
-		to.batches = append(to.batches, ln.batch)
+		to.batches = append(to.batches, b)
 	}
-	// A shard in trouble must not make the others wait for its time-out.
-	for _, c := range []*call{&well, &ill} {
-		if len(c.lanes) > 0 {
-			c.boot, c.timeout = f.boot, f.timeout(c.lanes)
-			calls = append(calls, c)
-		}
+	if len(well.lanes) > 0 {
+		calls = append(calls, well)
 	}
-	if !f.ledger.flying && (regular || f.ledger.pressed(f)) {
-		calls = append(calls, &call{beat: f.ledger.next(f, now, regular), boot: f.boot, timeout: f.timeout(nil)})
+	if beat := f.ledger.next(f, now, regular); beat != nil {
+		calls = append(calls, &call{beat: beat, boot: f.boot, sent: now})
 	}
 	if regular {
 		f.ticked.Store(now)
@@ -77,24 +73,32 @@ func (f *Fleet) step(now int64, regular bool) (calls []*call) {
 	return calls
 }
 
-// timeout is for the slowest of the lanes.
-func (f *Fleet) timeout(lanes []*lane) time.Duration {
-	rtt := 0.0
-	for _, ln := range lanes {
-		rtt = max(rtt, ln.rtt)
+// repeat is the lane's open batch, when it is time to send it again.
+func (f *Fleet) repeat(ln *lane, now int64, regular bool) *Batch {
+	if f.down(ln.id) {
+		f.shutting(ln, now)
+		if ln.tries > 0 || now < ln.retry {
+			return nil
+		}
+		return f.again(ln, now)
 	}
-	if lanes == nil {
-		return time.Duration(maxTimeout)
+	if ln.tries > 0 {
+		if now-ln.sent < ln.wait {
+			return nil
+		}
+		if f.missing(ln, now); f.down(ln.id) || ln.tries >= maxTries {
+			return nil
+		}
 	}
-	if rtt == 0 {
-		return time.Duration(maxTimeout)
+	if !regular {
+		return nil
 	}
-	return time.Duration(min(max(int64(4*rtt)+2*minUrgent, minTimeout), maxTimeout))
+	return f.again(ln, now)
 }
 
 // do carries out a call; mu is not held.
 func (f *Fleet) do(c *call) {
-	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	if c.beat != nil {
 		c.reply, c.err = f.cfg.Transport.Beat(ctx, c.boot, c.beat)
@@ -110,16 +114,12 @@ func (f *Fleet) done(c *call, now int64) (more bool) {
 		return false // of the loop before this one
 	}
 	if c.beat != nil {
-		f.ledger.took(f, c.reply, c.err, now)
+		f.ledger.took(f, c, now)
 		return false
 	}
-	for _, ln := range c.lanes {
-		if ln.batch.Err != nil {
-			f.failed(ln, now)
-			continue
-		}
-		f.answered(ln, now)
-		more = more || ln.more
+	for i, ln := range c.lanes {
+		f.returned(ln, c.batches[i], c.sent, now)
+		more = more || !ln.open && ln.more
 	}
 	return more
 }
