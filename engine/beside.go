@@ -59,7 +59,7 @@ const (
 func (e *Engine) Wait(ctx context.Context, req Request) (t Ticket, err error) {
 	for poll := firstPoll; ; poll = min(2*poll, lastPoll) {
 		if err := ctx.Err(); err != nil {
-			return t, err
+			return Ticket{}, err
 		}
 		if t = e.Admit(req); t.OK() {
 			return
@@ -67,16 +67,16 @@ func (e *Engine) Wait(ctx context.Context, req Request) (t Ticket, err error) {
 		d := t.Decision()
 		pause := d.RetryAfter
 		if pause < 0 {
-			return t, e.refusedError(d)
+			return Ticket{}, e.refusedError(d)
 		}
 		if d.Layer != Rate {
 			pause = min(pause, poll)
 		}
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
-			return t, e.refusedError(d)
+			return Ticket{}, e.refusedError(d)
 		}
 		if err := e.time.sleep(ctx, pause); err != nil {
-			return t, err
+			return Ticket{}, err
 		}
 	}
 }
