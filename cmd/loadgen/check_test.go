@@ -62,3 +62,15 @@ func TestCheckWithoutAFileIsAUsageError(t *testing.T) {
 	code, _, _ := check(t, checkedPolicy, "-route", "/login")
 	require.Equal(t, exitUsage, code)
 }
+
+// The examples say what they mean, and nothing about them looks like a mistake.
+func TestCheckFindsNothingAgainstTheExamples(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*/policy.yaml")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), 4)
+	for _, f := range files {
+		var out, errs bytes.Buffer
+		require.Equal(t, exitOK, run(t.Context(), []string{"check", f}, &out, &errs), errs.String())
+		require.NotContains(t, out.String(), "warning:", f)
+	}
+}
