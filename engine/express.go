@@ -13,7 +13,7 @@ import (
 // leaves no trace and reports false: then decide has to answer.
 func (e *Engine) express(t *Ticket, req *Request, p *plan) bool {
 	n := len(req.Claims)
-	if n-1 >= few || p.long || e.level.Load() != 0 || req.Class-Test > Critical-Test {
+	if uint(n-1) >= few || p.long || e.level.Load() != 0 || req.Class-Test > Critical-Test {
 		return false
 	}
 	now := e.now()
