@@ -150,9 +150,9 @@ func (c *Calendar) locate(t time.Time) (id int64, end time.Time) {
 // begin is the moment at which the local clocks of that day show the reset
 // time, or, where they skip it, the moment of the skip.
 func (c *Calendar) begin(y int, m time.Month, d int) time.Time {
-	h, rest := int(c.reset/time.Hour), int(c.reset%time.Hour)
-	want := time.Date(y, m, d, h, 0, 0, rest, time.UTC)
-	t := time.Date(y, m, d, h, 0, 0, rest, c.zone)
+	sec, ns := int(c.reset/time.Second), int(c.reset%time.Second)
+	want := time.Date(y, m, d, 0, 0, sec, ns, time.UTC)
+	t := time.Date(y, m, d, 0, 0, sec, ns, c.zone)
 	if t.Hour() == want.Hour() && t.Minute() == want.Minute() {
 		return t
 	}

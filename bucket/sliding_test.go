@@ -118,7 +118,7 @@ func TestSlidingDomain(t *testing.T) {
 	}
 	k := fresh(newSliding(t, 511, time.Hour), 0)
 	require.Equal(t, 511, k.admitted(0, 600))
-	require.Equal(t, int64(bucket.Never), k.wait(0, 512))
+	require.EqualValues(t, int64(bucket.Never), k.wait(0, 512))
 	a, b, c := newSliding(t, 5, time.Hour), newSliding(t, 9, time.Hour), newSliding(t, 5, time.Minute)
 	require.True(t, a.SameWindows(&b))
 	require.False(t, a.SameWindows(&c))
