@@ -1,0 +1,137 @@
+package weirgrpc_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	pb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/policy"
+	"github.com/weir-go/weir/weirgrpc"
+)
+
+var discard = slog.New(slog.DiscardHandler)
+
+func TestAClientsCallHoldsItsSlotUntilItEnds(t *testing.T) {
+	e := newEngine(t, inFlight(1))
+	inside, release := make(chan struct{}), make(chan struct{})
+	c := dial(t, &service{unary: func(context.Context, *pb.SimpleRequest) (*pb.SimpleResponse, error) {
+		inside <- struct{}{}
+		<-release
+		return &pb.SimpleResponse{}, nil
+	}}, nil, weirgrpc.DialOptions(e, by(t, e, "calls"))...)
+	done := make(chan error)
+	go func() {
+		_, err := c.UnaryCall(context.Background(), &pb.SimpleRequest{})
+		done <- err
+	}()
+	<-inside
+	require.EqualValues(t, 1, gauge(e))
+	_, err := c.UnaryCall(t.Context(), &pb.SimpleRequest{})
+	require.Equal(t, codes.ResourceExhausted, status.Code(err), "refused here, and not sent")
+	require.Equal(t, "calls", detailsOf(err).info.Metadata["limit"])
+	close(release)
+	require.NoError(t, <-done)
+	require.Zero(t, gauge(e))
+}
+
+func TestAClientsStreamHoldsItsSlotUntilItEnds(t *testing.T) {
+	echo := &service{
+		duplex: func(ss pb.TestService_FullDuplexCallServer) error {
+			for {
+				if _, err := ss.Recv(); err == io.EOF {
+					return nil
+				} else if err != nil {
+					return err
+				}
+				if err := ss.Send(&pb.StreamingOutputCallResponse{}); err != nil {
+					return err
+				}
+			}
+		},
+		input: func(ss pb.TestService_StreamingInputCallServer) error {
+			for {
+				if _, err := ss.Recv(); err != nil {
+					return ss.SendAndClose(&pb.StreamingInputCallResponse{})
+				}
+			}
+		},
+	}
+	e := newEngine(t, inFlight(1))
+	c := dial(t, echo, nil, weirgrpc.DialOptions(e, by(t, e, "calls"))...)
+
+	t.Run("to its last message", func(t *testing.T) {
+		s, err := c.FullDuplexCall(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, s.Send(&pb.StreamingOutputCallRequest{}))
+		_, err = s.Recv()
+		require.NoError(t, err)
+		require.EqualValues(t, 1, gauge(e))
+		_, err = c.FullDuplexCall(t.Context())
+		require.Equal(t, codes.ResourceExhausted, status.Code(err))
+		require.NoError(t, s.CloseSend())
+		_, err = s.Recv()
+		require.ErrorIs(t, err, io.EOF)
+		require.Zero(t, gauge(e))
+		_, err = s.Recv() // asking again ends nothing twice
+		require.Error(t, err)
+	})
+	t.Run("to its only answer", func(t *testing.T) {
+		s, err := c.StreamingInputCall(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, s.Send(&pb.StreamingInputCallRequest{}))
+		require.EqualValues(t, 1, gauge(e))
+		_, err = s.CloseAndRecv()
+		require.NoError(t, err)
+		require.Zero(t, gauge(e))
+	})
+	t.Run("until its context ends", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := c.FullDuplexCall(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, gauge(e))
+		cancel() // and nobody reads
+		free(t, e)
+	})
+	t.Run("not at all when it cannot be opened", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := c.FullDuplexCall(ctx)
+		require.Error(t, err)
+		require.Zero(t, gauge(e))
+	})
+	require.Zero(t, e.Snapshot().Misuse.DoubleDone)
+}
+
+func TestAClientDescribesItsCall(t *testing.T) {
+	e := newEngine(t, engine.Config{})
+	var got []string
+	c := dial(t, &service{}, nil, weirgrpc.DialOptions(e, policy.BinderFunc(func(a policy.Attrs, dst []engine.Claim) engine.Request {
+		got = []string{a.Route(), a.Header("X-Key"), a.Header("absent")}
+		require.False(t, a.Peer().IsValid())
+		return engine.Request{Claims: dst}
+	}))...)
+	_, err := c.UnaryCall(metadata.AppendToOutgoingContext(t.Context(), "x-key", "k"), &pb.SimpleRequest{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"/grpc.testing.TestService/UnaryCall", "k", ""}, got)
+}
+
+func TestAClientFailsOpen(t *testing.T) {
+	e := newEngine(t, inFlight(1))
+	boom := policy.BinderFunc(func(policy.Attrs, []engine.Claim) engine.Request { panic("bug") })
+	c := dial(t, &service{duplex: func(pb.TestService_FullDuplexCallServer) error { return nil }}, nil,
+		weirgrpc.DialOptions(e, boom, weirgrpc.Logger(discard))...)
+	_, err := c.UnaryCall(t.Context(), &pb.SimpleRequest{})
+	require.NoError(t, err)
+	s, err := c.FullDuplexCall(t.Context())
+	require.NoError(t, err)
+	_, err = s.Recv()
+	require.ErrorIs(t, err, io.EOF)
+}
