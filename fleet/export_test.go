@@ -61,3 +61,12 @@ func (c *Call) Answer(r BeatReply, err error) { c.reply, c.err = r, err }
 
 // BootOf returns the instance's name.
 func (f *Fleet) BootOf() Boot { return f.boot }
+
+// Farewell is what Close sends.
+func (f *Fleet) Farewell() (calls []*Call) {
+	f.closed = true
+	for c := f.goodbye(); len(c.lanes) > 0; c = f.goodbye() {
+		calls = append(calls, c)
+	}
+	return calls
+}

@@ -28,7 +28,7 @@ func (l *limit) askLease(it *Item, e *entry, s *side, now int64, ending bool) {
 			least = max(1, cost-float64(have))
 		}
 		want = max(target-float64(have), least)
-	case now-s.attempt >= 1e9:
+	case now-s.attempt >= l.idleFor():
 		give = float64(l.takeOut(e, win, have))
 	case float64(have) > 2*target+cost:
 		give = float64(l.takeOut(e, win, have-int64(target)))
@@ -51,6 +51,16 @@ func (l *limit) askLease(it *Item, e *entry, s *side, now int64, ending bool) {
 	}
 	it.Arg = [Args]float64{QuotaGive: give, QuotaWant: want, QuotaCap: float64(l.rule.Max()), QuotaX0: s.x0, QuotaGen: s.per,
 		QuotaFrac: frac, QuotaTTL: max(MinTTL, float64(l.windowEnd(now))/1e3+1e6), QuotaMin: least}
+}
+
+// idleFor is how long a lease may lie idle. Tokens of a bucket lose their worth
+// by lying in a hand as they would in the bucket, so that taking them back soon
+// gains little; units of a window do not.
+func (l *limit) idleFor() int64 {
+	if l.cfg.Kind == engine.TokenBucket {
+		return 4e9
+	}
+	return 1e9
 }
 
 // takeOut takes n tokens out of the hand, if they are there.

@@ -193,29 +193,32 @@ func (f *Fleet) farewell() {
 	defer f.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 250*time.Millisecond)
 	defer cancel()
+	for c := f.goodbye(); len(c.lanes) > 0 && ctx.Err() == nil; c = f.goodbye() {
+		f.cfg.Transport.Push(ctx, c.boot, c.batches)
+	}
+	f.ledger.leave(ctx, f)
+}
+
+// goodbye makes the next of the last calls; one without lanes: all is said.
+func (f *Fleet) goodbye() *call {
 	f.collect()
 	limits := *f.table.limits.Load()
+	now := f.host.Now()
 	for i := range f.table.entries {
 		e, s := &f.table.entries[i], &f.table.sides[i]
-		if id := e.limit.Load(); id != 0 && limits[id].leased() && !s.queued && tokens(e.word.Load(), limits[id].window(f.host.Now())) > 0 {
+		if id := e.limit.Load(); id != 0 && limits[id].leased() && !s.queued && tokens(e.word.Load(), limits[id].window(now)) > 0 {
 			s.queued = true
 			f.lanes[s.lane].queue = append(f.lanes[s.lane].queue, uint32(i))
 		}
 	}
-	for {
-		c := call{boot: f.boot}
-		for _, ln := range f.lanes {
-			if ln.open || f.down(ln.id) || !f.last(ln, limits) {
-				continue
-			}
+	c := &call{boot: f.boot, sent: now}
+	for _, ln := range f.lanes {
+		if !ln.open && !f.down(ln.id) && f.last(ln, limits) {
 			c.lanes, c.batches = append(c.lanes, ln), append(c.batches, ln.batch)
+			ln.open = false
 		}
-		if len(c.lanes) == 0 || ctx.Err() != nil {
-			break
-		}
-		f.cfg.Transport.Push(ctx, c.boot, c.batches)
 	}
-	f.ledger.leave(ctx, f)
+	return c
 }
 
 // last makes the lane's last batches: all that was spent, all that is leased.

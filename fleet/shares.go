@@ -151,7 +151,11 @@ func (l *limit) gotShare(it *Item, ans Answer, e *entry, s *side, is float64, se
 	a := &it.Arg
 	mid := sent + (now-sent)/2
 	v := view{level: ans[0] - is, s: ans[1], age: ans[2]}
-	lost := s.replied != 0 && v.age < s.age-stepBack
+	expected := math.Max(a[RateX0]+a[RateA]*a[RateT], is+a[RateU])
+	alone := e.inc.Load() == l.rule.Unit() && !s.verdict && !s.out && s.demand+0.5 >= 0.99*v.s && ans[0] <= expected+1
+	// A memory that began later than this instance's own has been lost, unless
+	// nothing was left in it.
+	lost := s.replied != 0 && v.age < s.age-stepBack && s.demand-a[RateAtt] > 0.75
 	h := holder{own: s.demand, n: l.f.instances(), unit: max(1, s.unit), tau: l.tau, per: l.per,
 		next: float64(l.period+now-sent) / 1e3, decay: l.f.cfg.decay(), gain: l.gain()}
 	switch {
@@ -164,8 +168,6 @@ func (l *limit) gotShare(it *Item, ans Answer, e *entry, s *side, is float64, se
 		s.demand = a[RateAtt] // what the store knows of it
 		h.own = s.demand
 	}
-	expected := math.Max(a[RateX0]+a[RateA]*a[RateT], is+a[RateU])
-	alone := e.inc.Load() == l.rule.Unit() && !s.verdict && !s.out && s.demand >= 0.99*v.s && ans[0] <= expected+1
 	s.x0, s.per, s.age, s.out = ans[0], l.per, v.age, false
 	if now < s.holdUntil {
 		h.keep, h.blind = s.keep, s.blind

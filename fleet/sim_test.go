@@ -131,12 +131,18 @@ func (b *box) start(limits ...engine.Limit) {
 	f, err := fleet.New(b.w.cfg)
 	require.NoError(b.w.t, err)
 	b.f, b.shared, b.alive = f, map[string]engine.Shared{}, true
-	b.ticks++
 	f.Manual(b, b.w.r.Uint64())
 	for i, l := range limits {
 		b.shared[l.Name], err = f.Bind(engine.Binding{ID: engine.LimitID(i + 1), Limit: l, Rule: rule(b.w.t, l)})
 		require.NoError(b.w.t, err)
 	}
+	b.restartTicks()
+}
+
+// restartTicks starts the instance's ticks, which a world that has jumped has
+// lost.
+func (b *box) restartTicks() {
+	b.ticks++
 	gen := b.ticks
 	var tick func()
 	tick = func() {
