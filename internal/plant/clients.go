@@ -8,26 +8,26 @@ import (
 	"github.com/weir-go/weir/ladder"
 )
 
-// attempt is one try of a request.
-type attempt struct {
-	class     int
-	requester int     // class*Keys.Count + number
-	first     float64 // when the request was first tried
-	tries     int     // before this one
+// Attempt is one try of a request.
+type Attempt struct {
+	Class     int
+	Requester int     // Class*Keys.Count + number
+	First     float64 // when the request was first tried
+	Tries     int     // before this one
 }
 
 // retrial is an attempt to come.
 type retrial struct {
-	attempt
+	Attempt
 	at float64
 }
 
 func (r retrial) when() float64 { return r.at }
 
-// clients make first attempts by a Poisson process and come back after
+// Clients make first attempts by a Poisson process and come back after
 // refusals. First attempts draw from a source of their own, so that they are the
 // same whatever the service does.
-type clients struct {
+type Clients struct {
 	s        *Scenario
 	arrivals *rand.Rand
 	backoff  *rand.Rand
@@ -37,8 +37,9 @@ type clients struct {
 	retries  heap[retrial]
 }
 
-func newClients(s *Scenario, seed uint64) *clients {
-	c := &clients{
+// NewClients returns the clients of a scenario.
+func NewClients(s *Scenario, seed uint64) *Clients {
+	c := &Clients{
 		s:        s,
 		arrivals: rand.New(rand.NewPCG(seed, 1)),
 		backoff:  rand.New(rand.NewPCG(seed, 3)),
@@ -55,35 +56,35 @@ func newClients(s *Scenario, seed uint64) *clients {
 	return c
 }
 
-// next is when the next attempt may come.
-func (c *clients) next() float64 {
+// Next is when the next attempt may come.
+func (c *Clients) Next() float64 {
 	if len(c.retries.items) > 0 {
 		return min(c.at, c.retries.items[0].at)
 	}
 	return c.at
 }
 
-// take returns the attempt at t = next(). Candidates come at the highest rate
+// Take returns the attempt at t = Next(). Candidates come at the highest rate
 // that the scenario has and are thinned to the rate at t: ok is false for those
 // that are thinned away.
-func (c *clients) take(t float64) (a attempt, ok bool) {
+func (c *Clients) Take(t float64) (a Attempt, ok bool) {
 	if t < c.at {
-		return c.retries.pop().attempt, true
+		return c.retries.pop().Attempt, true
 	}
 	c.at = t + c.arrivals.ExpFloat64()/c.peak
 	u := c.arrivals.Float64() * c.peak
 	who := c.arrivals.Float64()
-	for class := range classes {
+	for class := range Classes {
 		u -= c.s.rate(class, t)
 		if u < 0 {
-			return attempt{class: class, requester: class*c.s.Keys.Count + c.draw(who), first: t}, true
+			return Attempt{Class: class, Requester: class*c.s.Keys.Count + c.draw(who), First: t}, true
 		}
 	}
-	return attempt{}, false
+	return Attempt{}, false
 }
 
 // draw picks a requester's number by a random share of 0 to 1.
-func (c *clients) draw(u float64) int {
+func (c *Clients) draw(u float64) int {
 	if c.zipf == nil {
 		return int(u * float64(c.s.Keys.Count))
 	}
@@ -91,17 +92,29 @@ func (c *clients) draw(u float64) int {
 	return min(i, len(c.zipf)-1)
 }
 
-// refused is told that an attempt failed at t; again says whether this kind of
-// failure is retried.
-func (c *clients) refused(t float64, a attempt, again bool) {
+// Shed tells that an attempt was shed at t.
+func (c *Clients) Shed(t float64, a Attempt) {
+	if c.s.Retry != nil && c.s.Retry.OnShed {
+		c.comeBack(t, a)
+	}
+}
+
+// Failed tells that an attempt found the queue full or waited in vain until t.
+func (c *Clients) Failed(t float64, a Attempt) {
+	if c.s.Retry != nil && c.s.Retry.OnTimeout {
+		c.comeBack(t, a)
+	}
+}
+
+func (c *Clients) comeBack(t float64, a Attempt) {
 	r := c.s.Retry
-	if !again || a.tries >= r.MaxRetries {
+	if a.Tries >= r.MaxRetries {
 		return
 	}
-	delay := min(r.CapMS, r.BaseMS*math.Pow(r.Factor, float64(a.tries))) / 1e3
+	delay := min(r.CapMS, r.BaseMS*math.Pow(r.Factor, float64(a.Tries))) / 1e3
 	delay *= 1 - r.Jitter*c.backoff.Float64()
-	a.tries++
-	c.retries.push(retrial{attempt: a, at: t + delay})
+	a.Tries++
+	c.retries.push(retrial{Attempt: a, at: t + delay})
 }
 
 // cohort is the stable hash by which the ladder knows a requester. Numbers would
@@ -114,10 +127,10 @@ type shedder struct {
 	coin *rand.Rand // nil: by the requester's hash
 }
 
-func (s *shedder) sheds(a attempt) bool {
-	who := cohort(a.requester)
+func (s *shedder) sheds(a Attempt) bool {
+	who := cohort(a.Requester)
 	if s.coin != nil {
 		who = s.coin.Uint64()
 	}
-	return s.word.Sheds(a.class, who)
+	return s.word.Sheds(a.Class, who)
 }

@@ -18,7 +18,8 @@ type Sine struct {
 	T1S     float64 `json:"t1_s"`
 }
 
-func (c *Curve) at(t float64) float64 {
+// At is the factor at t.
+func (c *Curve) At(t float64) float64 {
 	v := 1.0
 	if n := len(c.Points); n > 0 {
 		v = c.Points[n-1][1]

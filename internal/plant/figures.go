@@ -48,7 +48,7 @@ type figures struct {
 	from    float64
 	seconds []second
 
-	requests, good [len(classes)]int
+	requests, good [len(Classes)]int
 	criticalShed   int
 	trace          []Point
 }
@@ -64,11 +64,11 @@ func newFigures(s *Scenario) *figures {
 
 func (f *figures) at(t float64) *second { return &f.seconds[min(int(t), len(f.seconds)-1)] }
 
-func (f *figures) offered(t float64, a attempt, shed bool) {
-	if shed && a.class == critical {
+func (f *figures) offered(t float64, a Attempt, shed bool) {
+	if shed && a.Class == Critical {
 		f.criticalShed++
 	}
-	if a.tries > 0 {
+	if a.Tries > 0 {
 		return
 	}
 	sec := f.at(t)
@@ -77,7 +77,7 @@ func (f *figures) offered(t float64, a attempt, shed bool) {
 		sec.shed++
 	}
 	if t >= f.from {
-		f.requests[a.class]++
+		f.requests[a.Class]++
 	}
 }
 
@@ -90,9 +90,9 @@ func (f *figures) waited(t, wait float64) {
 
 // answered is told when a service begins how long after its first attempt the
 // request will be answered.
-func (f *figures) answered(a attempt, after float64) {
-	if a.first >= f.from && after <= f.s.SLOMS/1e3 {
-		f.good[a.class]++
+func (f *figures) answered(a Attempt, after float64) {
+	if a.First >= f.from && after <= f.s.SLOMS/1e3 {
+		f.good[a.Class]++
 	}
 }
 
@@ -119,28 +119,34 @@ func (f *figures) result(r Run) Result {
 		OverShed:     f.overShed(),
 	}
 	requests, good := 0, 0
-	for c := range classes {
+	for c := range Classes {
 		requests += f.requests[c]
 		good += f.good[c]
 	}
 	res.Goodput = percent(good, requests)
-	res.CriticalGoodput = percent(f.good[critical], f.requests[critical])
+	res.CriticalGoodput = percent(f.good[Critical], f.requests[Critical])
 
-	levels := make([]float64, len(f.trace))
+	res.ReadTrace(f.s)
+	return res
+}
+
+// ReadTrace sets what follows from the trace alone.
+func (r *Result) ReadTrace(s *Scenario) {
+	levels := make([]float64, len(r.Trace))
 	open := 0.0
-	for i, p := range f.trace {
+	r.Peak = 0
+	for i, p := range r.Trace {
 		levels[i] = p.Level
-		res.Peak = max(res.Peak, p.Level)
+		r.Peak = max(r.Peak, p.Level)
 		if p.Level >= 0.05 {
-			open = p.T + f.s.TickMS/1e3
+			open = p.T + s.TickMS/1e3
 		}
 	}
-	res.Reversals = Reversals(levels)
-	if open <= f.s.DurationS*49/50 {
-		res.Reopened = true
-		res.Full = max(0, open-f.s.IncidentS[1])
+	r.Reversals = reversals(levels)
+	r.Reopened, r.Full = open <= s.DurationS*49/50, 0
+	if r.Reopened {
+		r.Full = max(0, open-s.IncidentS[1])
 	}
-	return res
 }
 
 func percent(part, of int) float64 {
@@ -198,4 +204,31 @@ func (f *figures) overShed() float64 {
 		return 0
 	}
 	return 100 * over / float64(all)
+}
+
+// reversals counts the turning points of a level whose swing is more than 0.1 of
+// a tier. One clean incident, up and down again, is 1.
+func reversals(levels []float64) int {
+	const swing = 0.1
+	turns, dir := 0, 0
+	var low, high float64 // since the last turn
+	for i, l := range levels {
+		if i == 0 {
+			low, high = l, l
+		}
+		low, high = min(low, l), max(high, l)
+		switch {
+		case dir <= 0 && l-low > swing:
+			if dir < 0 {
+				turns++
+			}
+			dir, high = 1, l
+		case dir >= 0 && high-l > swing:
+			if dir > 0 {
+				turns++
+			}
+			dir, low = -1, l
+		}
+	}
+	return turns
 }

@@ -12,7 +12,7 @@ func (f finish) when() float64 { return float64(f) }
 
 // waiting is a request in the queue.
 type waiting struct {
-	attempt
+	Attempt
 	since float64
 }
 
@@ -25,13 +25,13 @@ type pool struct {
 	head    int
 	cold    []float64 // when each requester was last shed; -Inf: never
 	figures *figures
-	clients *clients
+	clients *Clients
 }
 
-func newPool(s *Scenario, seed uint64, f *figures, c *clients) *pool {
+func newPool(s *Scenario, seed uint64, f *figures, c *Clients) *pool {
 	p := &pool{s: s, rng: rand.New(rand.NewPCG(seed, 2)), figures: f, clients: c}
 	if s.ColdRestore != nil {
-		p.cold = make([]float64, len(classes)*s.Keys.Count)
+		p.cold = make([]float64, len(Classes)*s.Keys.Count)
 		for i := range p.cold {
 			p.cold[i] = math.Inf(-1)
 		}
@@ -51,17 +51,17 @@ func (p *pool) nextFinish() float64 {
 }
 
 // offer takes an attempt that was admitted at t.
-func (p *pool) offer(t float64, a attempt) {
+func (p *pool) offer(t float64, a Attempt) {
 	p.expire(t)
-	if p.queued() == 0 && p.busy() < p.s.slots(t) {
-		p.start(t, waiting{attempt: a, since: t})
+	if p.queued() == 0 && p.busy() < p.s.Slots(t) {
+		p.start(t, waiting{Attempt: a, since: t})
 		return
 	}
 	if p.queued() >= p.s.QueueCap {
-		p.clients.refused(t, a, p.s.Retry != nil && p.s.Retry.OnTimeout)
+		p.clients.Failed(t, a)
 		return
 	}
-	p.queue = append(p.queue, waiting{attempt: a, since: t})
+	p.queue = append(p.queue, waiting{Attempt: a, since: t})
 }
 
 // free ends the service that finishes at t and lets the next ones start.
@@ -73,7 +73,7 @@ func (p *pool) free(t float64) {
 // fill gives waiting requests to free workers.
 func (p *pool) fill(t float64) {
 	p.expire(t)
-	slots := p.s.slots(t)
+	slots := p.s.Slots(t)
 	for p.queued() > 0 && p.busy() < slots {
 		w := p.queue[p.head]
 		p.head++
@@ -92,17 +92,17 @@ func (p *pool) expire(t float64) {
 		w := p.queue[p.head]
 		p.head++
 		p.figures.waited(t, deadline)
-		p.clients.refused(w.since+deadline, w.attempt, p.s.Retry != nil && p.s.Retry.OnTimeout)
+		p.clients.Failed(w.since+deadline, w.Attempt)
 	}
 }
 
 func (p *pool) start(t float64, w waiting) {
-	took := p.rng.ExpFloat64() * p.s.ServiceMeanMS / 1e3 * p.s.ServiceMult.at(t)
+	took := p.rng.ExpFloat64() * p.s.ServiceMeanMS / 1e3 * p.s.ServiceMult.At(t)
 	if c := p.s.ColdRestore; c != nil {
-		since := t - p.cold[w.requester]
+		since := t - p.cold[w.Requester]
 		took *= 1 + (c.Mult-1)*math.Exp(-since/c.TauS)
 	}
 	p.running.push(finish(t + took))
 	p.figures.waited(t, t-w.since)
-	p.figures.answered(w.attempt, t+took-w.first)
+	p.figures.answered(w.Attempt, t+took-w.First)
 }

@@ -23,7 +23,7 @@ func (r Run) Do() Result {
 	law.Tick = at(s.TickMS / 1e3).Sub(epoch)
 	var (
 		fig     = newFigures(s)
-		crowd   = newClients(s, r.Seed)
+		crowd   = NewClients(s, r.Seed)
 		workers = newPool(s, r.Seed, fig, crowd)
 		eye     = newSensor(s, r.Seed)
 		ctl     = ladder.New(law)
@@ -36,7 +36,7 @@ func (r Run) Do() Result {
 	samples, ticks := 1, 1
 	for {
 		sample, tick := float64(samples)*sampleEvery, float64(ticks)*s.TickMS/1e3
-		arrive, done := crowd.next(), workers.nextFinish()
+		arrive, done := crowd.Next(), workers.nextFinish()
 		t := min(arrive, done, sample, tick)
 		if t >= s.DurationS {
 			break
@@ -45,7 +45,7 @@ func (r Run) Do() Result {
 		case done:
 			workers.free(t)
 		case arrive:
-			a, ok := crowd.take(t)
+			a, ok := crowd.Take(t)
 			if !ok {
 				continue
 			}
@@ -53,9 +53,9 @@ func (r Run) Do() Result {
 			fig.offered(t, a, shed)
 			if shed {
 				if workers.cold != nil {
-					workers.cold[a.requester] = t
+					workers.cold[a.Requester] = t
 				}
-				crowd.refused(t, a, s.Retry != nil && s.Retry.OnShed)
+				crowd.Shed(t, a)
 				continue
 			}
 			workers.offer(t, a)
@@ -63,7 +63,7 @@ func (r Run) Do() Result {
 			samples++
 			workers.fill(t) // capacity may have come back without a worker becoming free
 			eye.sample(t, workers)
-			fig.sampled(t, workers.busy(), s.slots(t))
+			fig.sampled(t, workers.busy(), s.Slots(t))
 		default:
 			ticks++
 			reading := eye.read(t)
@@ -81,31 +81,4 @@ func (r Run) Do() Result {
 		}
 	}
 	return fig.result(r)
-}
-
-// Reversals counts the turning points of a level whose swing is more than 0.1 of
-// a tier. One clean incident, up and down again, is 1.
-func Reversals(levels []float64) int {
-	const swing = 0.1
-	turns, dir := 0, 0
-	var low, high float64 // since the last turn
-	for i, l := range levels {
-		if i == 0 {
-			low, high = l, l
-		}
-		low, high = min(low, l), max(high, l)
-		switch {
-		case dir <= 0 && l-low > swing:
-			if dir < 0 {
-				turns++
-			}
-			dir, high = 1, l
-		case dir >= 0 && high-l > swing:
-			if dir > 0 {
-				turns++
-			}
-			dir, low = -1, l
-		}
-	}
-	return turns
 }

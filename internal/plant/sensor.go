@@ -29,7 +29,7 @@ func newSensor(s *Scenario, seed uint64) *sensor {
 // sample looks at the pool. A reading instead of a mean is what an instant
 // sensor gives: only the last sample before it counts.
 func (m *sensor) sample(t float64, p *pool) {
-	slots := p.s.slots(t)
+	slots := p.s.Slots(t)
 	if slots <= 0 {
 		return
 	}
