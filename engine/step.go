@@ -129,13 +129,13 @@ func (e *Engine) wait(s *step, now int64) time.Duration {
 	return time.Duration(max(w, 1))
 }
 
-// left is what remains of the claim's limit for its key.
+// left is what remains of the claim's limit for its key. The word of a key that
+// has none is that of one never seen; a hold without a word may stand beside a
+// bucket that owes.
 func (e *Engine) left(f *frame, s *step) int64 {
 	switch {
 	case s.l.shared != nil:
 		return f.sync(s).Remaining
-	case s.Slot == shard.None:
-		return s.Rule.Max()
 	case s.Rule.Kind == bucket.Token:
 		return s.Rule.LeftToken(s.Word, s.At+s.l.slack)
 	case s.Rule.Kind == bucket.Hold:
