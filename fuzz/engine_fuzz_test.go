@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math/big"
@@ -50,12 +51,13 @@ type world struct {
 	drifted bool // counters of shadow limits are exact only on true times
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, secret byte) *world {
 	start := time.Date(2025, 1, 30, 23, 59, 30, 0, time.UTC)
 	w := &world{clock: engine.NewManualClock(start), m: &model{wall: start, gated: true}}
 	w.cfg = engine.Config{
 		Limits: catalogue(), Clock: w.clock, MaxEntries: 100,
-		Gate: engine.Gate{Capacity: 5, Reserve: 0.2, HardCap: 6},
+		Secret: bytes.Repeat([]byte{secret}, 16), // where keys lie, which must not matter
+		Gate:   engine.Gate{Capacity: 5, Reserve: 0.2, HardCap: 6},
 	}
 	w.m.alloc, w.m.hardCap = 4, 6
 	var err error
@@ -105,7 +107,7 @@ func engineSeeds() (seeds [][]byte) {
 }
 
 func runEngine(t *testing.T, in *tape) {
-	w := newWorld(t)
+	w := newWorld(t, in.byte())
 	defer func() { require.NoError(t, w.e.Close()) }()
 	for step := 0; !in.done(); step++ {
 		if what := w.step(t, in); what != "" {
@@ -118,13 +120,18 @@ func runEngine(t *testing.T, in *tape) {
 func (w *world) step(t *testing.T, in *tape) string {
 	switch op := in.n(16); op {
 	case 8:
-		w.done(in.n(len(w.engines) + 1))
+		i := in.n(len(w.engines) + 1)
+		t.Log("done", i)
+		w.done(i)
 	case 9:
-		w.settle(in)
+		w.settle(t, in)
 	case 10, 11:
-		w.advance(durations[in.n(len(durations))])
+		d := durations[in.n(len(durations))]
+		t.Log("advance", d)
+		w.advance(d)
 	case 12:
 		d := durations[in.n(6)]
+		t.Log("drift", d)
 		w.clock.Drift(d)
 		w.m.drift(d)
 		w.drifted = true
@@ -134,6 +141,7 @@ func (w *world) step(t *testing.T, in *tape) string {
 		l := w.m.limits[in.n(len(w.m.limits))]
 		mode := []engine.Mode{engine.Enforce, engine.Shadow, engine.Off}[in.n(3)]
 		if l.live {
+			t.Log("mode", l.cfg.Name, mode)
 			require.NoError(t, w.e.SetMode(l.cfg.Name, mode))
 			l.mode = mode
 		}
@@ -144,11 +152,12 @@ func (w *world) step(t *testing.T, in *tape) string {
 		if in.bool() {
 			d = -d
 		}
+		t.Log("step the wall clock", d)
 		w.clock.StepWall(d)
 		w.m.wall = w.m.wall.Add(d)
 		w.advance(1)
 	default:
-		return w.admit(in)
+		return w.admit(t, in)
 	}
 	return ""
 }
@@ -164,7 +173,7 @@ func (w *world) advance(d time.Duration) {
 	w.m.tick()
 }
 
-func (w *world) admit(in *tape) string {
+func (w *world) admit(t *testing.T, in *tape) string {
 	class := engine.Class(in.n(5))
 	var claims []claim
 	var asked []engine.Claim
@@ -194,9 +203,18 @@ func (w *world) admit(in *tape) string {
 	if !d.OK() {
 		w.refused++
 	}
+	text := fmt.Sprint("admit ", class)
+	for _, c := range claims {
+		name := "unknown"
+		if c.l != nil {
+			name = c.l.cfg.Name
+		}
+		text += fmt.Sprintf(" %s/%d:%d", name, c.k, c.cost)
+	}
+	t.Logf("%s = %+v", text, d)
 	mt, f := w.m.admit(class, claims, d)
 	if f.what != "" {
-		return f.what + fmt.Sprintf("\nclaims %+v", asked)
+		return f.what
 	}
 	w.engines, w.models = append(w.engines, &tk), append(w.models, mt)
 	return ""
@@ -210,11 +228,12 @@ func (w *world) done(i int) {
 	w.m.done(&w.models[i])
 }
 
-func (w *world) settle(in *tape) {
+func (w *world) settle(t *testing.T, in *tape) {
 	if len(w.engines) == 0 {
 		return
 	}
 	i, l, actual := in.n(len(w.engines)), w.m.limits[in.n(len(w.m.limits))], int64(in.n(14))-1
+	t.Log("settle", i, l.cfg.Name, actual)
 	w.engines[i].Settle(l.id, actual)
 	w.m.settle(&w.models[i], l, actual)
 }
@@ -230,8 +249,9 @@ func (w *world) swap(t *testing.T, in *tape) {
 			}
 		}
 	}
-	v := int64(in.n(8)) + 1
-	switch in.n(7) {
+	v, what := int64(in.n(8))+1, in.n(7)
+	t.Log("swap", what, v)
+	switch what {
 	case 0:
 		change("tuned", func(l *engine.Limit) { l.Rate = v })
 	case 1:
