@@ -29,6 +29,7 @@ type verb struct {
 var verbs = []verb{
 	{"check", "a policy file: what is wrong with it, or what it means in words", checkVerb},
 	{"story", "what each layer is for, on real requests to a real API", storyVerb},
+	{"live", "the story in a browser, with switches and things that break", liveVerb},
 	{"attack", "drive a service in an open loop and measure it honestly", attackVerb},
 	{"replay", "recorded traffic through a policy: who would have been refused", replayVerb},
 	{"ladder", "overloads in virtual time against the damped ladder and its flap mode", ladderVerb},

@@ -1,0 +1,347 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/weir-go/weir/cmd/loadgen/internal/drive"
+	"github.com/weir-go/weir/cmd/loadgen/internal/live"
+	"github.com/weir-go/weir/cmd/loadgen/internal/record"
+	"github.com/weir-go/weir/cmd/loadgen/internal/shop"
+	"github.com/weir-go/weir/cmd/loadgen/internal/target"
+	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/ladder"
+)
+
+const liveHelp = `usage: loadgen live [flags]
+
+The story as it happens, in a browser: a payments API under load, switches that
+arm each layer, a flood to turn up, and things that break. Stop it with Ctrl-C.
+
+  loadgen live -addr 127.0.0.1:8321
+
+flags:
+`
+
+// liveScale is by how much the ladder's time is compressed on the page: slow
+// enough to watch.
+const liveScale = 10
+
+func liveVerb(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	fs := newFlagSet("live", stderr, liveHelp)
+	addr := fs.String("addr", "127.0.0.1:8321", "where the page is served; port 0 takes any free one")
+	seed := fs.Uint64("seed", 1, "what the traffic is drawn from")
+	if code, ok := parseFlags(fs, args, stderr); !ok {
+		return code
+	}
+	if _, _, err := net.SplitHostPort(*addr); err != nil {
+		return usageError(stderr, "live", fmt.Errorf("-addr %q: %w", *addr, err))
+	}
+	show, err := newShow(setting{seed: *seed, scale: liveScale})
+	if err != nil {
+		fmt.Fprintln(stderr, "loadgen live:", err)
+		return exitFail
+	}
+	l, err := net.Listen("tcp", *addr)
+	if err != nil {
+		fmt.Fprintln(stderr, "loadgen live:", errors.Join(err, show.stage.close()))
+		return exitFail
+	}
+	fmt.Fprintf(stdout, "Open http://%s in a browser. The shop itself is at %s. The ladder's time is compressed %d times.\n", l.Addr(), show.stage.url, liveScale)
+	if err := show.run(ctx, l); err != nil {
+		fmt.Fprintln(stderr, "loadgen live:", err)
+		return exitFail
+	}
+	offered, served := show.sums()
+	fmt.Fprintf(stdout, "Stopped. %d requests were offered, %d served.\n", offered, served)
+	return exitOK
+}
+
+// show is a stage that goes on until it is stopped, and its controls.
+type show struct {
+	setting setting
+	stage   *stage
+	hub     live.Hub
+	traffic *traffic
+
+	turning sync.Mutex // one knob at a time
+	knobs   map[string]float64
+	news    string
+
+	mu      sync.Mutex // what was counted since the last sample
+	classes [engine.Critical + 1]liveClass
+	charges *record.Histogram
+	offered int64
+	served  int64
+}
+
+// liveClass is one class's part of a sample, in requests a second.
+type liveClass struct {
+	Offered  float64 `json:"offered"`
+	Served   float64 `json:"served"`
+	Limited  float64 `json:"limited"`
+	Shed     float64 `json:"shed"`
+	TimedOut float64 `json:"timed_out"`
+}
+
+// liveSample is what the page draws. Absent figures are null.
+type liveSample struct {
+	At         float64              `json:"at"` // seconds since the start
+	Classes    map[string]liveClass `json:"classes"`
+	Success    *float64             `json:"success"` // of charges, %
+	Busy       int                  `json:"busy"`
+	Queued     int                  `json:"queued"`
+	Live       int                  `json:"live"`
+	Level      float64              `json:"level"`
+	Critical   int                  `json:"critical"`
+	Other      int                  `json:"other"`
+	Allocation int                  `json:"allocation"`
+	P50        *float64             `json:"p50"`
+	P99        *float64             `json:"p99"`
+}
+
+// liveState is how the controls stand.
+type liveState struct {
+	Knobs map[string]float64 `json:"knobs"`
+	News  string             `json:"news"`
+	Fleet bool               `json:"fleet"` // there is a store that can fail
+}
+
+func newShow(s setting) (*show, error) {
+	sh := &show{
+		setting: s, charges: record.New(), traffic: newTraffic(s.seed), news: "a quiet day",
+		knobs: map[string]float64{"rate": 0, "concurrency": 0, "fleet": 0, "worker": 0, "flood": 0, "export": 0, "slow": 0, "loss": 0, "flap": 0},
+	}
+	var err error
+	if sh.stage, err = newStage(s.seed, func(shop *shop.Shop) engine.Config { return sh.config(shop, false) }); err != nil {
+		return nil, err
+	}
+	// The configuration has all layers; which of them are armed is a mode.
+	for _, layer := range armed {
+		if err := sh.stage.engine.SetMode(layer, engine.Off); err != nil {
+			return nil, errors.Join(err, sh.stage.close())
+		}
+	}
+	return sh, nil
+}
+
+// armed are the layers' names, which are those of their switches.
+var armed = []string{engine.Rate.String(), engine.Concurrency.String(), engine.Fleet.String(), engine.Worker.String()}
+
+// config is everything that the four acts arm.
+func (sh *show) config(s *shop.Shop, flap bool) engine.Config {
+	c := baseConfig(s)
+	for _, a := range story() {
+		if h := a.halves[1]; h.arm != nil {
+			h.arm(&c, sh.setting)
+		}
+	}
+	if flap {
+		c.Ladder.Law = compress(ladder.Flap(), sh.setting.scale)
+	}
+	return c
+}
+
+// What the buttons do.
+const (
+	liveSlow = 8
+	liveLeft = 5 // workers
+)
+
+// turn does what a control asks for, and tells everyone.
+func (sh *show) turn(k live.Knob) error {
+	sh.turning.Lock()
+	defer sh.turning.Unlock()
+	if _, ok := sh.knobs[k.Name]; !ok {
+		return fmt.Errorf("no control %q", k.Name)
+	}
+	on := k.Value != 0
+	if k.Name == "flood" {
+		if !(k.Value >= 0 && k.Value <= 1000) {
+			return fmt.Errorf("flood %v: must be from 0 to 1000", k.Value)
+		}
+	} else if k.Value != 0 && k.Value != 1 {
+		return fmt.Errorf("%s %v: must be 0 or 1", k.Name, k.Value)
+	}
+	if err := sh.do(k.Name, k.Value, on); err != nil {
+		return err
+	}
+	sh.knobs[k.Name], sh.news = k.Value, newsOf(k.Name, k.Value, on)
+	sh.tell()
+	return nil
+}
+
+func (sh *show) do(name string, value float64, on bool) error {
+	choose := func(yes, no int) int {
+		if on {
+			return yes
+		}
+		return no
+	}
+	switch name {
+	case "flood":
+		sh.traffic.setFlood(value)
+	case "export":
+		sh.traffic.setExport(on)
+	case "slow":
+		sh.stage.shop.Slow(float64(choose(liveSlow, 1)))
+	case "loss":
+		sh.stage.shop.Pool.Resize(choose(liveLeft, workers))
+	case "flap":
+		return sh.stage.engine.Swap(sh.config(sh.stage.shop, on))
+	default:
+		m := engine.Off
+		if on {
+			m = engine.Enforce
+		}
+		return sh.stage.engine.SetMode(name, m)
+	}
+	return nil
+}
+
+// tell publishes how the controls stand; sh.turning is held.
+func (sh *show) tell() { sh.hub.State(liveState{Knobs: sh.knobs, News: sh.news}) }
+
+func newsOf(name string, value float64, on bool) string {
+	texts := map[string][2]string{
+		"rate":        {"the request limiter is off", "the request limiter is armed: a key that asks too often gets 429"},
+		"concurrency": {"the concurrent-requests limiter is off", "the concurrent-requests limiter is armed: a key that has too many running gets 429"},
+		"fleet":       {"the fleet reservation is off", "the fleet reservation is armed: what is left for others gets 503, charges go through"},
+		"worker":      {"the worker ladder is off", "the worker ladder is armed: it sheds from the bottom, slowly"},
+		"export":      {"the export is over", "one customer exports its books: slow reads, many at once"},
+		"slow":        {"the database is well again", "the database slows down"},
+		"loss":        {"all workers are back", fmt.Sprintf("%d of %d workers are left", liveLeft, workers)},
+		"flap":        {"the dampers are in again", "FLAP MODE: I got rid of test-mode traffic! Everything is fine! I brought it back! Everything is awful!"},
+	}
+	if t, ok := texts[name]; ok {
+		if on {
+			return t[1]
+		}
+		return t[0]
+	}
+	if !on {
+		return "the runaway script is stopped"
+	}
+	return fmt.Sprintf("a runaway test script sends %.0f charges a second", value)
+}
+
+// liveEvery is how often the page gets a sample.
+const liveEvery = 250 * time.Millisecond
+
+// run serves the page on l and plays traffic until ctx ends.
+func (sh *show) run(ctx context.Context, l net.Listener) error {
+	to, err := target.NewHTTP(sh.stage.url, target.HTTPOptions{Timeout: patience})
+	if err != nil {
+		return errors.Join(err, l.Close(), sh.stage.close())
+	}
+	defer to.Close()
+	sh.turning.Lock()
+	sh.tell()
+	sh.turning.Unlock()
+	srv := &http.Server{Handler: live.Handler(&sh.hub, sh.turn), ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	start := time.Now()
+	sampled := make(chan struct{})
+	go func() {
+		defer close(sampled)
+		sh.sample(ctx, start)
+	}()
+	drive.Run(ctx, func() (*target.Request, bool) {
+		r := sh.traffic.next()
+		sh.offer(r)
+		return r, true
+	}, to, drive.Options{MaxInFlight: 1 << 13, Start: start, Grace: patience / 4}, sh.add)
+	<-sampled
+	sh.hub.Close()
+	err = srv.Close()
+	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	return errors.Join(err, sh.stage.close())
+}
+
+func (sh *show) offer(r *target.Request) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.offered++
+	sh.classes[r.Class].Offered++
+}
+
+func (sh *show) add(e drive.Event) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	c := &sh.classes[e.Request.Class]
+	switch {
+	case e.Skipped != drive.NotSkipped:
+	case e.Result.End == target.Served:
+		c.Served++
+		sh.served++
+	case e.Result.End == target.Refused && e.Result.Status == http.StatusTooManyRequests:
+		c.Limited++
+	case e.Result.End == target.Refused:
+		c.Shed++
+	case e.Result.End == target.TimedOut:
+		c.TimedOut++
+	}
+	if e.Request.Class == engine.Critical && e.Skipped == drive.NotSkipped && e.Result.End != target.Refused {
+		sh.charges.Record(e.Response())
+	}
+}
+
+func (sh *show) sums() (offered, served int64) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.offered, sh.served
+}
+
+// sample publishes what happened, again and again, until ctx ends. The success
+// of charges is over the last second, so that it does not jump.
+func (sh *show) sample(ctx context.Context, start time.Time) {
+	tick := time.NewTicker(liveEvery)
+	defer tick.Stop()
+	var recent [4]liveClass
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		w, e := sh.stage.shop.Pool.Stats(), sh.stage.engine.Snapshot()
+		s := liveSample{
+			At: time.Since(start).Seconds(), Classes: map[string]liveClass{}, Busy: w.Busy, Queued: w.Queued, Live: w.Live,
+			Level: e.Ladder.Level, Critical: e.Gate.Critical, Other: e.Gate.Other, Allocation: e.Gate.Allocation,
+		}
+		sh.mu.Lock()
+		classes := sh.classes
+		sh.classes = [engine.Critical + 1]liveClass{}
+		if sh.charges.Count() > 0 {
+			p50, p99 := ms(sh.charges.Quantile(0.5)), ms(sh.charges.Quantile(0.99))
+			s.P50, s.P99 = &p50, &p99
+			sh.charges.Reset()
+		}
+		sh.mu.Unlock()
+		recent[n%len(recent)] = classes[engine.Critical]
+		var ended, served float64
+		for _, c := range recent {
+			ended += c.Served + c.Limited + c.Shed + c.TimedOut
+			served += c.Served
+		}
+		if ended > 0 {
+			success := 100 * served / ended
+			s.Success = &success
+		}
+		perSecond := float64(time.Second) / float64(liveEvery)
+		for class := engine.Test; class <= engine.Critical; class++ {
+			c := classes[class]
+			s.Classes[class.String()] = liveClass{c.Offered * perSecond, c.Served * perSecond, c.Limited * perSecond, c.Shed * perSecond, c.TimedOut * perSecond}
+		}
+		sh.hub.Sample(s)
+	}
+}
