@@ -61,7 +61,7 @@ func TestLapMakesEveryDecisionAndChecksIt(t *testing.T) {
 
 		r.Want = false
 		_, err = r.Lap(80)
-		require.ErrorContains(t, err, "10 decisions were not false")
+		require.ErrorContains(t, err, "90 decisions were not false")
 	}
 }
 
