@@ -83,13 +83,13 @@ func New(cfg Config) (*Engine, error) {
 	e.names.Store(&[]*control{nil})
 	e.table = shard.New(cfg.MaxEntries, e.time)
 	e.ticker.init(e, cfg)
+	if err := e.install(cfg); err != nil {
+		return nil, err
+	}
 	if cfg.Sync != nil {
 		if err := cfg.Sync.Start(host{e}); err != nil {
 			return nil, err
 		}
-	}
-	if err := e.install(cfg); err != nil {
-		return nil, err
 	}
 	e.run(cfg.Clock)
 	return e, nil

@@ -76,12 +76,13 @@ type Sync struct {
 // whose Sync is on; the engine asks it on the way of a request. Package fleet
 // is one.
 type Syncer interface {
-	// Start is called once, before the first decision.
-	Start(SyncHost) error
 	// Bind returns the shared state of one limit. It is called for every limit
 	// that is synced, when the engine is made and at each Swap, never twice at
 	// a time.
 	Bind(Binding) (Shared, error)
+	// Start is called once, after the first limits are bound and before the
+	// first decision.
+	Start(SyncHost) error
 	// Snapshot returns the state and counters.
 	Snapshot() FleetSnapshot
 	// Close gives back what is leased, within about 300 ms.
