@@ -20,12 +20,12 @@ func UnaryClient(e *engine.Engine, b policy.Binder, opts ...Option) grpc.UnaryCl
 	d := newDoor(e, b, outgoing, opts)
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, callOpts ...grpc.CallOption) (err error) {
 		var t engine.Ticket
-		if d.free(method) || !d.ask(ctx, d.guard, method, req, &t) {
-			return invoke(ctx, method, req, reply, cc, callOpts...)
+		guarded, err := d.enter(ctx, method, req, &t)
+		if err != nil {
+			return err
 		}
-		if !t.OK() {
-			defer t.Done(engine.Ignored)
-			return d.refusal(t.Decision()).err
+		if !guarded {
+			return invoke(ctx, method, req, reply, cc, callOpts...)
 		}
 		returned := false
 		defer func() { t.Done(outcome(ctx, returned, err)) }()
@@ -43,14 +43,13 @@ func StreamClient(e *engine.Engine, b policy.Binder, opts ...Option) grpc.Stream
 	d := newDoor(e, b, outgoing, opts)
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, callOpts ...grpc.CallOption) (grpc.ClientStream, error) {
 		s := &clientStream{ctx: ctx, one: !desc.ServerStreams}
-		if d.free(method) || !d.ask(ctx, d.guard, method, nil, &s.ticket) {
+		guarded, err := d.enter(ctx, method, nil, &s.ticket)
+		if err != nil {
+			return nil, err
+		}
+		if !guarded {
 			return open(ctx, desc, cc, method, callOpts...)
 		}
-		if !s.ticket.OK() {
-			defer s.ticket.Done(engine.Ignored)
-			return nil, d.refusal(s.ticket.Decision()).err
-		}
-		var err error
 		opened := false
 		defer func() {
 			if !opened {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
@@ -134,4 +135,30 @@ func TestAClientFailsOpen(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Recv()
 	require.ErrorIs(t, err, io.EOF)
+}
+
+func TestAClientWaitsItsTurn(t *testing.T) {
+	e := newEngine(t, inFlight(1))
+	c := dial(t, &service{}, nil, weirgrpc.DialOptions(e, by(t, e, "calls"), weirgrpc.Wait())...)
+	id, _ := e.Limit("calls")
+	held := e.Admit(engine.Request{Claims: []engine.Claim{id.Claim(e.Key(""))}})
+
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	_, err := c.UnaryCall(ctx, &pb.SimpleRequest{})
+	require.Contains(t, []codes.Code{codes.ResourceExhausted, codes.DeadlineExceeded}, status.Code(err))
+
+	ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	_, err = c.UnaryCall(ctx, &pb.SimpleRequest{})
+	require.Equal(t, codes.Canceled, status.Code(err))
+
+	done := make(chan error)
+	go func() {
+		_, err := c.UnaryCall(context.Background(), &pb.SimpleRequest{})
+		done <- err
+	}()
+	held.Done(engine.Success)
+	require.NoError(t, <-done)
+	require.Zero(t, gauge(e))
 }

@@ -2,6 +2,7 @@ package weirgrpc
 
 import (
 	"context"
+	"errors"
 
 	"github.com/puzpuzpuz/xsync/v3"
 	"google.golang.org/grpc/codes"
@@ -49,6 +50,32 @@ func (d *door) ask(ctx context.Context, g *front.Guard, method string, msg any, 
 	*a = attrs{} // the pool keeps no call alive
 	attrsPool.Put(a)
 	return decided
+}
+
+// enter decides on a client's call, and waits for it if that is wanted. The
+// error is a status; guarded is false when there is neither ticket nor error.
+func (d *door) enter(ctx context.Context, method string, msg any, t *engine.Ticket) (guarded bool, err error) {
+	if d.free(method) {
+		return false, nil
+	}
+	if !d.wait {
+		if !d.ask(ctx, d.guard, method, msg, t) {
+			return false, nil
+		}
+		if !t.OK() {
+			return false, d.refusal(t.Decision()).err
+		}
+		return true, nil
+	}
+	guarded, err = d.guard.Wait(ctx, &attrs{c: &d.config, ctx: ctx, method: method, msg: msg, header: d.header}, t)
+	var refused *engine.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return false, d.refusal(refused.Decision).err
+	case err != nil:
+		return false, status.FromContextError(err).Err()
+	}
+	return guarded, nil
 }
 
 // outcome says how a call ended with err; returned is false when its handler

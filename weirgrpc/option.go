@@ -23,6 +23,7 @@ type config struct {
 	exempt   map[string]struct{}
 	shedCode codes.Code
 	messages policy.Binder
+	wait     bool
 	log      *slog.Logger
 }
 
@@ -89,6 +90,13 @@ func ShedCode(code codes.Code) Option {
 // Critical when a stream once admitted must not be shed.
 func PerMessage(b policy.Binder) Option {
 	return func(c *config) { c.messages = b }
+}
+
+// Wait makes a client's call wait until it can pass, instead of failing. It
+// fails at once when the context's deadline is earlier than that, or when
+// waiting does not help. Servers never wait.
+func Wait() Option {
+	return func(c *config) { c.wait = true }
 }
 
 // Logger takes the reports of recovered panics, at most one a second. The

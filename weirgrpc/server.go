@@ -35,9 +35,12 @@ func UnaryServer(e *engine.Engine, b policy.Binder, opts ...Option) grpc.UnarySe
 		if d.free(info.FullMethod) {
 			return handler(ctx, req)
 		}
-		x := &front.Exchange{Context: ctx}
-		if !d.ask(ctx, d.guard, info.FullMethod, req, &x.Ticket) {
-			return handler(ctx, req)
+		x := d.taken(ctx)
+		if x == nil {
+			x = &front.Exchange{Context: ctx}
+			if !d.ask(ctx, d.guard, info.FullMethod, req, &x.Ticket) {
+				return handler(ctx, req)
+			}
 		}
 		if !x.Ticket.OK() {
 			defer x.End(engine.Ignored)
@@ -63,9 +66,12 @@ func StreamServer(e *engine.Engine, b policy.Binder, opts ...Option) grpc.Stream
 			return handler(srv, ss)
 		}
 		ctx := ss.Context()
-		x := &front.Exchange{Context: ctx}
-		if !d.ask(ctx, d.guard, info.FullMethod, nil, &x.Ticket) {
-			return handler(srv, ss)
+		x := d.taken(ctx)
+		if x == nil {
+			x = &front.Exchange{Context: ctx}
+			if !d.ask(ctx, d.guard, info.FullMethod, nil, &x.Ticket) {
+				return handler(srv, ss)
+			}
 		}
 		if !x.Ticket.OK() {
 			defer x.End(engine.Ignored)

@@ -2,6 +2,7 @@ package weirhttp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -115,40 +116,41 @@ func (t *Transport) init() {
 
 // enter leaves an admitted ticket in x, or says why there is none.
 func (t *Transport) enter(r *http.Request, x *front.Exchange) error {
-	ctx := r.Context()
-	for {
-		rejected := t.try(r, x)
-		if rejected == nil {
-			return nil
-		}
-		if !t.Wait || !wait(ctx, rejected.RetryAfter) {
+	ctx, host := r.Context(), r.URL.Host
+	for d := t.holds.left(host); d > 0; d = t.holds.left(host) {
+		if !t.Wait || !wait(ctx, d) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			return rejected
+			return &RejectedError{Host: host, RetryAfter: d}
 		}
-	}
-}
-
-// try asks the host's memory and the engine, once.
-func (t *Transport) try(r *http.Request, x *front.Exchange) *RejectedError {
-	host := r.URL.Host
-	if d := t.holds.left(host); d > 0 {
-		return &RejectedError{Host: host, RetryAfter: d}
 	}
 	if t.guard == nil {
 		return nil
 	}
 	a := attrsPool.Get().(*attrs)
 	*a = attrs{c: &clientConfig, r: r}
-	decided := t.guard.Admit(a, &x.Ticket)
+	err := t.ask(ctx, a, &x.Ticket)
 	*a = attrs{}
 	attrsPool.Put(a)
-	if !decided || x.Ticket.OK() {
+	var refused *engine.RefusedError
+	if errors.As(err, &refused) {
+		return &RejectedError{Host: host, Decision: refused.Decision, Limit: refused.Name, RetryAfter: refused.RetryAfter}
+	}
+	return err
+}
+
+// ask asks the engine, and waits for it if that is wanted.
+func (t *Transport) ask(ctx context.Context, a *attrs, ticket *engine.Ticket) error {
+	if t.Wait {
+		_, err := t.guard.Wait(ctx, a, ticket)
+		return err
+	}
+	if !t.guard.Admit(a, ticket) || ticket.OK() {
 		return nil
 	}
-	d := x.Ticket.Decision()
-	return &RejectedError{Host: host, Decision: d, Limit: t.Engine.LimitName(d.Limit), RetryAfter: d.RetryAfter}
+	d := ticket.Decision()
+	return &engine.RefusedError{Decision: d, Name: t.Engine.LimitName(d.Limit)}
 }
 
 // clientConfig presents outgoing requests to a Binder.
@@ -156,9 +158,6 @@ var clientConfig = newConfig(nil)
 
 // wait sleeps; it reports false, at once, when the context ends before that.
 func wait(ctx context.Context, d time.Duration) bool {
-	if d < 0 {
-		return false
-	}
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
 		return false
 	}

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"context"
 	"log/slog"
 	"runtime/debug"
 	"sync"
@@ -65,6 +66,25 @@ func (g *Guard) Admit(a policy.Attrs, t *engine.Ticket) (decided bool) {
 	*t = g.engine.Admit(g.binder.Bind(a, c[:0]))
 	pool.Put(c)
 	return true
+}
+
+// Wait is Admit for callers that would rather wait for a while than be refused:
+// see [engine.Engine.Wait], whose error it returns.
+func (g *Guard) Wait(ctx context.Context, a policy.Attrs, t *engine.Ticket) (decided bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			decided, err = false, nil
+			g.engine.Fault(p)
+			g.report(p)
+		}
+	}()
+	if g.exempter != nil && g.exempter.Exempt(a) {
+		return false, nil
+	}
+	c := pool.Get().(*claims)
+	*t, err = g.engine.Wait(ctx, g.binder.Bind(a, c[:0]))
+	pool.Put(c)
+	return true, err
 }
 
 func (g *Guard) report(p any) {
