@@ -42,3 +42,11 @@ type DirectPeer interface {
 type Exempter interface {
 	Exempt(a Attrs) bool
 }
+
+// Resolver is what a Binder may know besides: which proxies stand in front of
+// the service. A transport asks it for the client's address, with the other end
+// of the connection and the X-Forwarded-For lines in their order, unless it was
+// told another way to find it.
+type Resolver interface {
+	Client(peer netip.Addr, forwarded []string) netip.Addr
+}

@@ -32,6 +32,7 @@ type Bound struct {
 var (
 	_ Binder   = (*Bound)(nil)
 	_ Exempter = (*Bound)(nil)
+	_ Resolver = (*Bound)(nil)
 )
 
 // New binds a policy to an engine that was made from its Config. It returns an

@@ -37,16 +37,17 @@ func one(fields ...string) string {
 func TestEveryFaultIsNamedWithItsPlaceAndField(t *testing.T) {
 	for text, want := range map[string]string{
 		// Not a policy at all.
-		"":                 ": is empty",
-		"# nothing\n":      ": is empty",
-		"- a\n":            ":1:1: is a list; a policy is a mapping",
-		"text\n":           ":1:1: is a single value; a policy is a mapping",
-		"a:\n\tb: 1\n":     ":2:1: not YAML: found character '\t'",
-		"a: [1\n":          ":1:4: not YAML: sequence end token",
-		"a: 1\n---\nb: 1":  ":3:1: a second document begins here",
-		"limits: &x {}":    ":1:9: limits: is a YAML anchor or alias",
-		"limits: !!map {}": ":1:9: limits: is a YAML tag",
-		"<<: {a: 1}":       ":1:1: <<: is no plain name",
+		"":                                      ": is empty",
+		"# nothing\n":                           ": is empty",
+		"- a\n":                                 ":1:1: is a list; a policy is a mapping",
+		"text\n":                                ":1:1: is a single value; a policy is a mapping",
+		"a:\n\tb: 1\n":                          ":2:1: not YAML: found character '\t'",
+		"a: [1\n":                               ":1:4: not YAML: sequence end token",
+		"a: 1\n---\nb: 1":                       ":3:1: a second document begins here",
+		"limits:\n  x: {routes: [GET /a/{id}]}": `must be specified; put a route with braces into quotes, such as ["GET /users/{id}"]`,
+		"limits: &x {}":                         ":1:9: limits: is a YAML anchor or alias",
+		"limits: !!map {}":                      ":1:9: limits: is a YAML tag",
+		"<<: {a: 1}":                            ":1:1: <<: is no plain name",
 
 		// Names.
 		one("key: all", "rate: 1/s", "brust: 5"):                  ":5:5: limits.x.brust: is no field; did you mean burst?",

@@ -82,6 +82,7 @@ func (r *reader) parse(data []byte) (root *node, ended bool) {
 			e.Problem = "not YAML: " + syntax.Message
 			if syntax.Token != nil && syntax.Token.Position != nil {
 				e.Line, e.Column = syntax.Token.Position.Line, syntax.Token.Position.Column
+				e.Problem += braces(data, e.Line)
 			}
 		}
 		r.errs = append(r.errs, e)
@@ -109,6 +110,16 @@ func (r *reader) parse(data []byte) (root *node, ended bool) {
 		return nil, false
 	}
 	return root, doc.End != nil
+}
+
+// braces is a hint for the line of a syntax fault: a route with a wildcard is
+// no plain text within brackets.
+func braces(data []byte, line int) string {
+	lines := strings.Split(string(data), "\n")
+	if line > len(lines) || !strings.Contains(lines[line-1], "/{") {
+		return ""
+	}
+	return `; put a route with braces into quotes, such as ["GET /users/{id}"]`
 }
 
 // parseYAML guards against a parser that panics on strange input: a policy

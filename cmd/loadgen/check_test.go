@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,7 +64,8 @@ func TestCheckWithoutAFileIsAUsageError(t *testing.T) {
 	require.Equal(t, exitUsage, code)
 }
 
-// The examples say what they mean, and nothing about them looks like a mistake.
+// The examples say what they mean, and nothing about them looks like a mistake;
+// that a campaign is over is for the calendar to say.
 func TestCheckFindsNothingAgainstTheExamples(t *testing.T) {
 	files, err := filepath.Glob("../../examples/*/policy.yaml")
 	require.NoError(t, err)
@@ -71,6 +73,8 @@ func TestCheckFindsNothingAgainstTheExamples(t *testing.T) {
 	for _, f := range files {
 		var out, errs bytes.Buffer
 		require.Equal(t, exitOK, run(t.Context(), []string{"check", f}, &out, &errs), errs.String())
-		require.NotContains(t, out.String(), "warning:", f)
+		for line := range strings.Lines(out.String()) {
+			require.False(t, strings.HasPrefix(line, "warning:") && !strings.Contains(line, "has expired"), "%s: %s", f, line)
+		}
 	}
 }
