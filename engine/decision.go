@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-go/weir/gate"
+)
 
 // Reason says why a request was admitted or refused. The set is closed, so a
 // reason is fit for a metric label.
@@ -74,12 +78,12 @@ type Decision struct {
 func (d Decision) OK() bool { return d.Reason == Admitted }
 
 // Outcome is how an admitted request ended.
-type Outcome uint8
+type Outcome = gate.Outcome
 
 // The outcomes. An adaptive limit learns from Success and Dropped and passes
 // over Ignored.
 const (
-	Success Outcome = iota // finished, whatever it answered
-	Dropped                // overload: timed out, refused further in, panicked
-	Ignored                // says nothing about load: the client went away
+	Success = gate.Success // finished, whatever it answered
+	Dropped = gate.Dropped // overload: timed out, refused further in, panicked
+	Ignored = gate.Ignored // says nothing about load: the client went away
 )
