@@ -19,6 +19,7 @@ func measure(o options) (*laps.Report, error) {
 	}{
 		{"scaling", scaling},
 		{"refusal", refusal},
+		{"fleet", syncing},
 		{"memory", memory},
 		{"garbage collection", garbage},
 		{"floor", floor},
