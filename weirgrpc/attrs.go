@@ -17,7 +17,7 @@ type attrs struct {
 	ctx    context.Context
 	method string
 	msg    any // of a unary call
-	header func(ctx context.Context, name string) string
+	client bool // an outgoing call
 }
 
 // Route returns the call's full method, "/package.Service/Method".
@@ -27,7 +27,13 @@ func (a *attrs) Route() string { return a.method }
 func (a *attrs) Method() string { return "POST" }
 
 // Header returns the first value of a metadata key.
-func (a *attrs) Header(name string) string { return a.header(a.ctx, name) }
+func (a *attrs) Header(name string) string {
+	if a.client {
+		md, _ := metadata.FromOutgoingContext(a.ctx)
+		return first(md.Get(name))
+	}
+	return first(metadata.ValueFromIncomingContext(a.ctx, name))
+}
 
 // Query returns "": a call has no query.
 func (a *attrs) Query(string) string { return "" }
@@ -40,7 +46,12 @@ func (a *attrs) Peer() netip.Addr { return a.c.addr(a.ctx) }
 
 // DirectPeer returns the address of the connection's other end, whatever the
 // metadata says.
-func (a *attrs) DirectPeer() netip.Addr { return peerAddr(a.ctx) }
+func (a *attrs) DirectPeer() netip.Addr {
+	if a.client {
+		return netip.Addr{} // the context's peer is the caller that this call is made for
+	}
+	return peerAddr(a.ctx)
+}
 
 // Identity returns the authenticated identity.
 func (a *attrs) Identity() string { return a.c.identity(a.ctx) }
@@ -53,17 +64,6 @@ func CallOf(a policy.Attrs) (ctx context.Context, message any) {
 		return a.ctx, a.msg
 	}
 	return nil, nil
-}
-
-// incoming reads what a server received.
-func incoming(ctx context.Context, name string) string {
-	return first(metadata.ValueFromIncomingContext(ctx, name))
-}
-
-// outgoing reads what a client is going to send.
-func outgoing(ctx context.Context, name string) string {
-	md, _ := metadata.FromOutgoingContext(ctx)
-	return first(md.Get(name))
 }
 
 func first(values []string) string {

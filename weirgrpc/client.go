@@ -14,10 +14,10 @@ import (
 
 // UnaryClient returns an interceptor that asks e before every call to a
 // dependency, as b describes it (Header is the metadata to be sent, Peer is
-// none), and gives back when the call ends. A call that is refused here is not
+// none unless ClientAddress finds one), and gives back when the call ends. A call that is refused here is not
 // sent, and fails with the status that [UnaryServer] would have answered.
 func UnaryClient(e *engine.Engine, b policy.Binder, opts ...Option) grpc.UnaryClientInterceptor {
-	d := newDoor(e, b, outgoing, opts)
+	d := newClientDoor(e, b, opts)
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, callOpts ...grpc.CallOption) (err error) {
 		var t engine.Ticket
 		guarded, err := d.enter(ctx, method, req, &t)
@@ -40,7 +40,7 @@ func UnaryClient(e *engine.Engine, b policy.Binder, opts ...Option) grpc.UnaryCl
 // (io.EOF among them), with the only message of a stream that has but one
 // answer, or when its context ends.
 func StreamClient(e *engine.Engine, b policy.Binder, opts ...Option) grpc.StreamClientInterceptor {
-	d := newDoor(e, b, outgoing, opts)
+	d := newClientDoor(e, b, opts)
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, callOpts ...grpc.CallOption) (grpc.ClientStream, error) {
 		s := &clientStream{ctx: ctx, one: !desc.ServerStreams}
 		guarded, err := d.enter(ctx, method, nil, &s.ticket)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	pb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-go/weir/engine"
@@ -117,9 +119,14 @@ func TestAClientDescribesItsCall(t *testing.T) {
 	c := dial(t, &service{}, nil, weirgrpc.DialOptions(e, policy.BinderFunc(func(a policy.Attrs, dst []engine.Claim) engine.Request {
 		got = []string{a.Route(), a.Header("X-Key"), a.Header("absent")}
 		require.False(t, a.Peer().IsValid())
+		require.False(t, a.(policy.DirectPeer).DirectPeer().IsValid())
 		return engine.Request{Claims: dst}
 	}))...)
-	_, err := c.UnaryCall(metadata.AppendToOutgoingContext(t.Context(), "x-key", "k"), &pb.SimpleRequest{})
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-key", "k")
+	// Made on behalf of a caller, whose metadata and address are not this call's.
+	ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("absent", "the caller's"))
+	ctx = peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(203, 0, 113, 9)}})
+	_, err := c.UnaryCall(ctx, &pb.SimpleRequest{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"/grpc.testing.TestService/UnaryCall", "k", ""}, got)
 }

@@ -3,6 +3,7 @@ package weirgrpc
 import (
 	"context"
 	"errors"
+	"net/netip"
 
 	"github.com/puzpuzpuz/xsync/v3"
 	"google.golang.org/grpc/codes"
@@ -20,16 +21,16 @@ type door struct {
 	guard  *front.Guard
 	// messages decides on single messages; nil unless PerMessage.
 	messages *front.Guard
-	header   func(ctx context.Context, name string) string
+	client   bool // decides on outgoing calls
 	refusals *xsync.MapOf[refusalKey, *refusal]
 }
 
 // newDoor panics when e is nil: at wiring and not on the first call.
-func newDoor(e *engine.Engine, b policy.Binder, header func(context.Context, string) string, opts []Option) *door {
+func newDoor(e *engine.Engine, b policy.Binder, opts []Option) *door {
 	if e == nil {
 		panic("weirgrpc: nil engine")
 	}
-	d := &door{config: newConfig(opts), engine: e, header: header, refusals: xsync.NewMapOf[refusalKey, *refusal]()}
+	d := &door{config: newConfig(b, opts), engine: e, refusals: xsync.NewMapOf[refusalKey, *refusal]()}
 	d.guard = front.NewGuard(e, b, d.log)
 	if d.config.messages != nil {
 		d.messages = front.NewGuard(e, d.config.messages, d.log)
@@ -45,11 +46,20 @@ func (d *door) free(method string) bool {
 // ask decides on a call or a message; false is no decision, and it passes.
 func (d *door) ask(ctx context.Context, g *front.Guard, method string, msg any, t *engine.Ticket) bool {
 	a := attrsPool.Get().(*attrs)
-	*a = attrs{c: &d.config, ctx: ctx, method: method, msg: msg, header: d.header}
+	*a = attrs{c: &d.config, ctx: ctx, method: method, msg: msg, client: d.client}
 	decided := g.Admit(a, t)
 	*a = attrs{} // the pool keeps no call alive
 	attrsPool.Put(a)
 	return decided
+}
+
+// newClientDoor is newDoor for outgoing calls, which come from no peer: the one
+// in the context is the caller that the call is made for.
+func newClientDoor(e *engine.Engine, b policy.Binder, opts []Option) *door {
+	nobody := ClientAddress(func(context.Context) netip.Addr { return netip.Addr{} })
+	d := newDoor(e, b, append([]Option{nobody}, opts...))
+	d.client = true
+	return d
 }
 
 // enter decides on a client's call, and waits for it if that is wanted. The
@@ -67,7 +77,7 @@ func (d *door) enter(ctx context.Context, method string, msg any, t *engine.Tick
 		}
 		return true, nil
 	}
-	guarded, err = d.guard.Wait(ctx, &attrs{c: &d.config, ctx: ctx, method: method, msg: msg, header: d.header}, t)
+	guarded, err = d.guard.Wait(ctx, &attrs{c: &d.config, ctx: ctx, method: method, msg: msg, client: d.client}, t)
 	var refused *engine.RefusedError
 	switch {
 	case errors.As(err, &refused):

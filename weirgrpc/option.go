@@ -27,29 +27,36 @@ type config struct {
 	log      *slog.Logger
 }
 
-func newConfig(opts []Option) config {
+func newConfig(b policy.Binder, opts []Option) config {
 	c := config{
-		addr:     peerAddr,
 		identity: func(context.Context) string { return "" },
 		shedCode: codes.Unavailable,
 	}
 	for _, o := range opts {
 		o(&c)
 	}
+	if proxies, ok := b.(policy.Resolver); ok && c.addr == nil {
+		TrustedProxies(proxies)(&c)
+	}
+	if c.addr == nil {
+		c.addr = peerAddr
+	}
 	return c
 }
 
-// ClientAddress takes the client's address from f instead of from the
-// connection. f must be safe for concurrent use; the zero Addr is no address.
+// ClientAddress takes the client's address from f. f must be safe for
+// concurrent use; the zero Addr is no address. Without it and [TrustedProxies]
+// the Binder says which proxies to trust, if it is a [policy.Resolver]; else the
+// address is the connection's.
 func ClientAddress(f func(context.Context) netip.Addr) Option {
 	return func(c *config) { c.addr = f }
 }
 
 // TrustedProxies takes the client's address from the metadata key
 // x-forwarded-for when the connection comes from one of the proxies: the
-// rightmost entry that is no proxy itself ([key.Networks.Client] has the rules).
-// It replaces [ClientAddress].
-func TrustedProxies(proxies key.Networks) Option {
+// rightmost entry that is no proxy itself. [github.com/weir-go/weir/key.Networks]
+// is a Resolver and has the rules. It replaces [ClientAddress].
+func TrustedProxies(proxies policy.Resolver) Option {
 	return ClientAddress(func(ctx context.Context) netip.Addr {
 		return proxies.Client(peerAddr(ctx), metadata.ValueFromIncomingContext(ctx, "x-forwarded-for"))
 	})

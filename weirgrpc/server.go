@@ -30,7 +30,7 @@ import (
 // With a nil b a call has no claims and no class, and meets layers 3 and 4
 // only. A nil e panics.
 func UnaryServer(e *engine.Engine, b policy.Binder, opts ...Option) grpc.UnaryServerInterceptor {
-	d := newDoor(e, b, incoming, opts)
+	d := newDoor(e, b, opts)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 		if d.free(info.FullMethod) {
 			return handler(ctx, req)
@@ -60,7 +60,7 @@ func UnaryServer(e *engine.Engine, b policy.Binder, opts ...Option) grpc.UnarySe
 // does for calls: it asks when the stream opens, and gives back when its
 // handler returns. [PerMessage] asks about every received message besides.
 func StreamServer(e *engine.Engine, b policy.Binder, opts ...Option) grpc.StreamServerInterceptor {
-	d := newDoor(e, b, incoming, opts)
+	d := newDoor(e, b, opts)
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 		if d.free(info.FullMethod) {
 			return handler(srv, ss)

@@ -23,7 +23,7 @@ import (
 // carries the same status and details as an interceptor's, but no pushback for
 // retry policies: a tap cannot send trailers.
 func Tap(e *engine.Engine, b policy.Binder, opts ...Option) tap.ServerInHandle {
-	d := newDoor(e, b, incoming, opts)
+	d := newDoor(e, b, opts)
 	return func(ctx context.Context, info *tap.Info) (context.Context, error) {
 		if d.free(info.FullMethodName) {
 			return ctx, nil

@@ -46,7 +46,7 @@ func AdminControl(e *engine.Engine, authorise func(http.Handler) http.Handler, o
 	if authorise == nil {
 		return nil, errors.New("weirhttp: AdminControl: authorise nil: modes cannot be changed by everyone")
 	}
-	a := &admin{engine: e, control: true, config: newConfig(opts)}
+	a := &admin{engine: e, control: true, config: newConfig(nil, opts)}
 	if a.log == nil {
 		a.log = slog.Default()
 	}

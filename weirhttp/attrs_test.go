@@ -2,6 +2,8 @@ package weirhttp_test
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -52,4 +54,35 @@ func TestAttributesOfARequest(t *testing.T) {
 		mux.Handle("GET /v1/{id}/x/{rest...}", weirhttp.Handler(e, b, opts...)(ok))
 		check(t, mux)
 	})
+}
+
+// behind is a Binder that knows the proxies.
+type behind struct {
+	policy.Binder
+	key.Networks
+}
+
+func TestABinderCanNameTheProxies(t *testing.T) {
+	e := newEngine(t, engine.Config{MaxEntries: 1000})
+	proxies, err := key.ParseNetworks("::1", "127.0.0.1")
+	require.NoError(t, err)
+	var got []string
+	b := behind{policy.BinderFunc(func(a policy.Attrs, dst []engine.Claim) engine.Request {
+		got = append(got, a.Peer().String())
+		return engine.Request{Claims: dst}
+	}), proxies}
+	own := weirhttp.ClientAddress(func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") })
+	for _, opts := range [][]weirhttp.Option{nil, {own}} {
+		h := weirhttp.Handler(e, b, opts...)(ok)
+		for _, peer := range []string{"[0:0:0:0:0:0:0:1]:99", "[::ffff:127.0.0.1]:99", "9.9.9.9:99", "@"} {
+			r := mustRequest(t)
+			r.RemoteAddr = peer
+			r.Header.Set("X-Forwarded-For", "203.0.113.9")
+			h.ServeHTTP(httptest.NewRecorder(), r)
+		}
+	}
+	require.Equal(t, []string{
+		"203.0.113.9", "203.0.113.9", "9.9.9.9", "invalid IP", // a socket has no address
+		"192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.1",
+	}, got)
 }

@@ -32,7 +32,7 @@ func Handler(e *engine.Engine, b policy.Binder, opts ...Option) func(http.Handle
 	if e == nil {
 		panic("weirhttp: Handler: nil engine")
 	}
-	d := &door{config: newConfig(opts), engine: e, refusals: xsync.NewMapOf[front.RefusalID, *refusal]()}
+	d := &door{config: newConfig(b, opts), engine: e, refusals: xsync.NewMapOf[front.RefusalID, *refusal]()}
 	d.guard = front.NewGuard(e, b, d.log)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.serve(w, r, next) })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-go/weir/engine"
 	"github.com/weir-go/weir/key"
+	"github.com/weir-go/weir/policy"
 )
 
 // Option changes what [Handler] does by default.
@@ -26,14 +27,19 @@ type config struct {
 	log      *slog.Logger
 }
 
-func newConfig(opts []Option) config {
+func newConfig(b policy.Binder, opts []Option) config {
 	c := config{
 		route:    func(r *http.Request) string { return r.Pattern },
-		addr:     remoteAddr,
 		identity: func(*http.Request) string { return "" },
 	}
 	for _, o := range opts {
 		o(&c)
+	}
+	if proxies, ok := b.(policy.Resolver); ok && c.addr == nil {
+		TrustedProxies(proxies)(&c)
+	}
+	if c.addr == nil {
+		c.addr = remoteAddr
 	}
 	return c
 }
@@ -56,17 +62,19 @@ func Route(f func(*http.Request) string) Option {
 	return func(c *config) { c.route = f }
 }
 
-// ClientAddress takes the client's address from f instead of from the
-// connection. f must be safe for concurrent use; the zero Addr is no address.
+// ClientAddress takes the client's address from f. f must be safe for
+// concurrent use; the zero Addr is no address. Without it and [TrustedProxies]
+// the Binder says which proxies to trust, if it is a [policy.Resolver]; else the
+// address is the connection's.
 func ClientAddress(f func(*http.Request) netip.Addr) Option {
 	return func(c *config) { c.addr = f }
 }
 
 // TrustedProxies takes the client's address from X-Forwarded-For when the
 // connection comes from one of the proxies: the rightmost entry that is no
-// proxy itself ([key.Networks.Client] has the rules). It replaces
-// [ClientAddress].
-func TrustedProxies(proxies key.Networks) Option {
+// proxy itself. [github.com/weir-go/weir/key.Networks] is a Resolver and has
+// the rules. It replaces [ClientAddress].
+func TrustedProxies(proxies policy.Resolver) Option {
 	return ClientAddress(func(r *http.Request) netip.Addr {
 		return proxies.Client(remoteAddr(r), r.Header["X-Forwarded-For"])
 	})

@@ -154,7 +154,7 @@ func (t *Transport) ask(ctx context.Context, a *attrs, ticket *engine.Ticket) er
 }
 
 // clientConfig presents outgoing requests to a Binder.
-var clientConfig = newConfig(nil)
+var clientConfig = newConfig(nil, nil)
 
 // wait sleeps; it reports false, at once, when the context ends before that.
 func wait(ctx context.Context, d time.Duration) bool {
