@@ -295,6 +295,9 @@ func (e *Engine) grant(t *Ticket, f *frame) {
 		t.d.Remaining = -1
 	}
 	t.open = true
+	if e.adaptive.Load() != nil {
+		t.since = e.time.Now()
+	}
 	e.counted(t, f.class)
 }
 

@@ -52,7 +52,15 @@ func validate(cfg Config) error {
 	if g.HardCap < 0 || g.HardCap > math.MaxInt32 {
 		add("gate: hard cap %d: must be from 0 to %d", g.HardCap, math.MaxInt32)
 	}
-	if g.Capacity == 0 && (g.Reserve > 0 || g.HardCap > 0) {
+	if g.Adaptive != nil {
+		if g.Capacity != 0 {
+			add("gate: capacity %d: must be 0 when it is adaptive", g.Capacity)
+		}
+		if _, err := gate.NewAdaptive(*g.Adaptive); err != nil {
+			add("%w", err)
+		}
+	}
+	if g.Capacity == 0 && g.Adaptive == nil && (g.Reserve > 0 || g.HardCap > 0) {
 		add("gate: capacity 0: must be set for a reserve or a hard cap")
 	}
 	if g.RetryAfter < 0 {
@@ -213,9 +221,28 @@ func orDefault(d time.Duration) time.Duration {
 	return d
 }
 
-// resize gives the gate its bounds.
-func (e *Engine) resize(g Gate) {
-	if g.Capacity > 0 {
-		e.gate.Resize(gate.Allocation(g.Capacity, g.Reserve), g.HardCap)
+// resize gives the gate its bounds. An adaptive capacity starts anew only when
+// its configuration changes.
+func (e *Engine) resize(old *plan, g Gate) {
+	if g.Adaptive == nil {
+		e.adaptive.Store(nil)
+		if g.Capacity > 0 {
+			e.gate.Resize(gate.Allocation(g.Capacity, g.Reserve), g.HardCap)
+		}
+		return
+	}
+	if old == nil || old.cfg.Gate.Adaptive == nil || *old.cfg.Gate.Adaptive != *g.Adaptive {
+		a, _ := gate.NewAdaptive(*g.Adaptive) // validated
+		e.adaptive.Store(a)
+	}
+	e.gate.Resize(gate.Allocation(e.adaptive.Load().Limit(), g.Reserve), g.HardCap)
+}
+
+// observe lets an adaptive capacity learn from a request.
+func (e *Engine) observe(t *Ticket, o Outcome) {
+	if a := e.adaptive.Load(); a != nil && t.since != 0 {
+		now := e.time.Now()
+		critical, other := e.gate.Inside()
+		a.Observe(time.Duration(now), time.Duration(now-t.since), o, critical+other)
 	}
 }

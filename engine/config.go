@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/bucket"
+	"github.com/weir-go/weir/gate"
 	"github.com/weir-go/weir/key"
 	"github.com/weir-go/weir/ladder"
 )
@@ -79,6 +80,9 @@ type Gate struct {
 	Capacity int     // requests in flight the process can work on; 0 leaves the layer out
 	Reserve  float64 // share kept for Critical, 0 to 1: others may hold floor((1-Reserve)*Capacity)
 	HardCap  int     // all requests in flight, Critical too; 0: none
+	// Adaptive, when not nil, moves the capacity between its Min and Max by how
+	// long requests take from Admit to Done; Capacity must then be 0.
+	Adaptive *gate.AdaptiveConfig
 
 	RetryAfter time.Duration // what a refusal tells the client; 0 is 1 s
 }

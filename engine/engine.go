@@ -27,7 +27,8 @@ type Engine struct {
 	layerMode  [numLayers]atomic.Uint64
 	lease      atomic.Pointer[lease]
 
-	gate gate.Gate
+	gate     gate.Gate
+	adaptive atomic.Pointer[gate.Adaptive] // moves the gate's capacity, if configured
 
 	misuse   misuse
 	open     []openTicket

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/gate"
 )
 
 // fixture is an engine on a manual clock, with no ladder signal.
@@ -117,4 +118,33 @@ func TestInFlightReturnsToZero(t *testing.T) {
 	b.Done(engine.Success)
 	x.Done(engine.Success)
 	require.EqualValues(t, 0, f.Snapshot().Limits[0].InFlight)
+}
+
+func TestAnAdaptiveCapacityFollowsTheLatency(t *testing.T) {
+	f := start(t, engine.Config{Gate: engine.Gate{Reserve: 0.2, Adaptive: &gate.AdaptiveConfig{Initial: 50}}})
+	require.Equal(t, 40, f.Snapshot().Gate.Allocation)
+	round := func(latency time.Duration) {
+		var held []*engine.Ticket
+		for {
+			tk := f.Admit(engine.Request{Class: engine.Read})
+			if !tk.OK() {
+				break
+			}
+			held = append(held, &tk)
+		}
+		f.clock.Advance(latency)
+		for _, tk := range held {
+			tk.Done(engine.Success)
+		}
+	}
+	for range 50 {
+		round(100 * time.Millisecond)
+	}
+	grown := f.Snapshot().Gate.Capacity
+	require.Greater(t, grown, 50)
+	for range 20 {
+		round(time.Second)
+	}
+	require.Less(t, f.Snapshot().Gate.Capacity, grown/2)
+	require.Zero(t, f.Snapshot().Gate.Other)
 }

@@ -15,6 +15,9 @@ func (h host) Logger() *slog.Logger { return h.e.logger }
 func (h host) GateUse() GateUse {
 	g := h.e.plan.Load().cfg.Gate
 	u := GateUse{Capacity: g.Capacity, Reserve: g.Reserve}
+	if a := h.e.adaptive.Load(); a != nil {
+		u.Capacity = a.Limit()
+	}
 	u.Critical, u.Other = h.e.gate.Inside()
 	u.Peak = u.Other
 	if l := h.e.lease.Load(); l != nil {

@@ -16,7 +16,7 @@ type plan struct {
 	gated  bool // there is a layer 3
 	synced bool // some limits are shared with a fleet
 	closed bool // after Close
-	long   bool // no request may take the express way: closed, or a clock that may panic
+	long   bool // no request may take the express way: closed, timed, or on a clock that may panic
 	// What refusals of the layers tell clients to wait.
 	gateRetry, ladderRetry time.Duration
 }

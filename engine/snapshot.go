@@ -193,6 +193,9 @@ func (e *Engine) oldest() map[LimitID]time.Duration {
 func (e *Engine) gateSnapshot(p *plan) GateSnapshot {
 	g := GateSnapshot{Mode: Mode(e.layerMode[Fleet].Load()), Capacity: p.cfg.Gate.Capacity}
 	g.Critical, g.Other = e.gate.Inside()
+	if a := e.adaptive.Load(); a != nil {
+		g.Capacity = a.Limit()
+	}
 	if p.gated {
 		g.Allocation, g.HardCap = e.gate.Limits()
 	}

@@ -91,11 +91,11 @@ func (e *Engine) install(cfg Config) error {
 		cfg:         cfg,
 		limits:      make([]limit, len(b.names), len(b.names)+len(cfg.Limits)),
 		deflt:       cfg.Default,
-		gated:       cfg.Gate.Capacity > 0,
+		gated:       cfg.Gate.Capacity > 0 || cfg.Gate.Adaptive != nil,
 		gateRetry:   orDefault(cfg.Gate.RetryAfter),
 		ladderRetry: orDefault(cfg.Ladder.RetryAfter),
 	}
-	if _, manual := cfg.Clock.(*ManualClock); cfg.Clock != nil && !manual {
+	if _, manual := cfg.Clock.(*ManualClock); cfg.Clock != nil && !manual || cfg.Gate.Adaptive != nil {
 		b.next.long = true
 	}
 	if b.next.deflt == ClassUnset {
@@ -103,6 +103,10 @@ func (e *Engine) install(cfg Config) error {
 	}
 	b.next.cfg.Limits = slices.Clone(cfg.Limits)
 	b.next.cfg.Secret = slices.Clone(cfg.Secret)
+	if cfg.Gate.Adaptive != nil {
+		own := *cfg.Gate.Adaptive
+		b.next.cfg.Gate.Adaptive = &own
+	}
 
 	var errs []error
 	ids := map[string]LimitID{}
@@ -126,7 +130,7 @@ func (e *Engine) install(cfg Config) error {
 		e.byName[name] = id
 	}
 	e.names.Store(&b.names)
-	e.resize(cfg.Gate)
+	e.resize(b.old, cfg.Gate)
 	for _, apply := range b.applied {
 		apply()
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-go/weir/gate"
 	"github.com/weir-go/weir/ladder"
 )
 
@@ -78,6 +79,10 @@ func (e *Engine) tick(now int64) {
 	}
 	if due(&t.stepped, now, law(p.cfg).Tick) {
 		e.stepLadder(p, now)
+	}
+	if a := e.adaptive.Load(); a != nil {
+		g := p.cfg.Gate
+		e.gate.Resize(gate.Allocation(a.Limit(), g.Reserve), g.HardCap)
 	}
 	e.followWall(p, now)
 	e.sweep(p, now-t.last)

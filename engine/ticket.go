@@ -20,6 +20,7 @@ type Ticket struct {
 	open    bool // admitted: something may be owed
 	gate    uint8
 	n       uint8
+	since   int64  // when it was admitted, where that is needed
 	cell    uint16 // of the sample of open tickets, plus one
 	holds   [few]hold
 	others  *[MaxClaims - few]hold
@@ -114,6 +115,9 @@ func (t *Ticket) Done(o Outcome) {
 		return
 	}
 	e := t.e
+	if e.adaptive.Load() != nil {
+		e.quietly(func() { e.observe(t, o) })
+	}
 	for i := range t.n {
 		e.giveBack(t.hold(i))
 	}
