@@ -114,7 +114,7 @@ type place struct {
 // read reads the file's sections.
 func (p *loader) read(o *object) {
 	p.cfg = p.opts.base
-	p.cfg.MaxEntries = int(o.number("max_entries", 1, 1<<32, 0))
+	p.cfg.MaxEntries = int(o.number("max_entries", 1, 1<<31-1, 0))
 	p.cfg.Default = o.class("default_class")
 	p.proxies = o.networks("trusted_proxies")
 	p.exempt = o.patterns("exempt")
