@@ -73,7 +73,7 @@ const (
 
 func drawFlap(w io.Writer, s plant.Scenario, r flapResult) {
 	fmt.Fprintf(w, "\n%s: %s\n\n", s.Name, s.Description)
-	left, right := panel(r.Damped, s.DurationS), panel(r.Flap, s.DurationS)
+	left, right := panel(r.Damped.Trace, s.DurationS), panel(r.Flap.Trace, s.DurationS)
 	fmt.Fprintf(w, "  %-9s %-*s  %s\n", "shed", panelColumns+1, "damped", "FLAP MODE")
 	marks := map[int]string{0: "writes", 4: "reads", 8: "test mode"}
 	for row := range panelRows {
@@ -92,12 +92,12 @@ func drawFlap(w io.Writer, s plant.Scenario, r flapResult) {
 
 // panel draws the level over time, the top row first. Within a column the level
 // moved between the least and the most: '#' up to the least, ':' up to the most.
-func panel(r plant.Result, duration float64) [panelRows]string {
+func panel(trace []plant.Point, duration float64) [panelRows]string {
 	var least, most [panelColumns]float64
 	for i := range least {
 		least[i] = ladder.Tiers
 	}
-	for _, p := range r.Trace {
+	for _, p := range trace {
 		i := min(int(p.T/duration*panelColumns), panelColumns-1)
 		least[i], most[i] = min(least[i], p.Level), max(most[i], p.Level)
 	}

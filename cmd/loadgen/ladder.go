@@ -20,11 +20,13 @@ const ladderHelp = `usage: loadgen ladder [flags]
 Replays overloads of a simulated service against the ladder, in virtual time, and
 says what became of them. Nine scenarios are built in, with the limits that the
 ladder must meet; a file in the same JSON format has none. Exits 1 when the
-damped ladder misses a limit: nine of ten seeds must pass, and the median of the
-reversals. Flap mode, the same law without its dampers, is there for comparison.
+damped ladder misses a limit: nine of ten seeds must pass, and of ten or more the
+median of the reversals. Flap mode, the same law without its dampers, is there for comparison.
 
   loadgen ladder -scenario S5 -controller both -seeds 10
+  loadgen ladder -real -scenario S5
 
+flags:
 `
 
 // controllers are the laws that can be put in the loop.
@@ -44,6 +46,7 @@ func ladderVerb(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		trace      = fs.Bool("trace", false, "with -json: the level at every tick, too")
 		list       = fs.Bool("list", false, "print the built-in scenarios as JSON lines and exit")
 		sweep      = fs.Bool("sweep", false, "instead: for which delays and gains the ladder rings, as Markdown tables (a few minutes)")
+		real       = fs.Bool("real", false, fmt.Sprintf("instead: one scenario on a real server with real clients, %d times as fast (minutes)", realSpeed))
 		svg        = fs.String("svg", "", "with -sweep: draw it to this `file`")
 	)
 	if code, ok := parseFlags(fs, args, stderr); !ok {
@@ -72,8 +75,14 @@ func ladderVerb(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	} else if controllers[*controller] == nil && err == nil {
 		err = fmt.Errorf("-controller %q: must be damped, flap or both", *controller)
 	}
+	if err == nil && *real && (len(scenarios) != 1 || len(names) != 1) {
+		err = fmt.Errorf("-real: takes one scenario and one controller")
+	}
 	if err != nil {
 		return usageError(stderr, "ladder", err)
+	}
+	if *real {
+		return realVerb(ctx, scenarios[0], names[0], *seed, *asJSON, *trace, stdout, stderr)
 	}
 
 	var reports []ladderReport

@@ -122,10 +122,10 @@ func delayRun(name string, tick, delay float64) plant.Run {
 	s.Sensor.DelayMS = delay * 1e3
 	s.TickMS = tick * 1e3
 	r := plant.Run{Scenario: s, Law: ladder.Default()}
-	switch name {
-	case "flap":
+	if name == "flap" {
 		r.Law = ladder.Flap()
-	case "damped, no stamp":
+	}
+	if name != "damped" { // flap mode knows no age either
 		r.Tamper = func(t float64, reading ladder.Reading) ladder.Reading {
 			return ladder.Reading{Value: reading.Value, OK: reading.OK}
 		}
