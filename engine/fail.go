@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 )
@@ -58,6 +59,12 @@ func (e *Engine) quietly(f func()) {
 	if r := e.attempt(f); r != nil {
 		e.fault(r)
 	}
+}
+
+// say logs. The logger is the caller's code: one that panics is a fault like
+// any other.
+func (e *Engine) say(level slog.Level, msg string, attrs ...slog.Attr) {
+	e.quietly(func() { e.logger.LogAttrs(context.Background(), level, msg, attrs...) })
 }
 
 // strictest answers a request that cannot be decided, by the strictest fail

@@ -36,7 +36,7 @@ func (brokenShare) Peek(key.Key, int64, int64) engine.SharedStep {
 
 func (brokenShare) Take(key.Key, int64, int64) (engine.SharedStep, engine.Handle) { panic("take") }
 func (brokenShare) Undo(engine.Handle, int64)                                     { panic("undo") }
-func (brokenShare) Refused(engine.SharedStep, key.Key, int64, int64)              { panic("refused") }
+func (brokenShare) Refused(key.Key, engine.SharedStep, int64, int64)              { panic("refused") }
 func (brokenShare) Done(uint64, int64)                                            { panic("done") }
 
 // A limit whose store fails follows its own fail policy, 100 times out of 100;

@@ -22,7 +22,7 @@ func (e *Engine) SetMode(target string, m Mode) error {
 		return fmt.Errorf("engine: set mode: target %q: is no limit and not one of %q", target, reserved)
 	}
 	e.applyModes()
-	e.logger.Info("mode set", slog.String("target", target), slog.String("mode", m.String()))
+	e.say(slog.LevelInfo, "mode set", slog.String("target", target), slog.String("mode", m.String()))
 	return nil
 }
 

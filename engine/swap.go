@@ -143,10 +143,10 @@ func (e *Engine) install(cfg Config) error {
 		e.table.Retire(id)
 	}
 	for _, name := range b.afresh {
-		e.logger.Warn("limit starts afresh: its new rule cannot read the old counts", slog.String("limit", name))
+		e.say(slog.LevelWarn, "limit starts afresh: its new rule cannot read the old counts", slog.String("limit", name))
 	}
 	if b.old != nil {
-		e.logger.Info("configuration swapped", slog.Int("limits", len(cfg.Limits)))
+		e.say(slog.LevelInfo, "configuration swapped", slog.Int("limits", len(cfg.Limits)))
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"log/slog"
 	"math"
 	"strconv"
@@ -142,7 +141,7 @@ func (e *Engine) stepLadder(p *plan, now int64) {
 		r.At = e.time.Time(now)
 	}
 	if !r.OK && t.source != "" && !t.sensor {
-		e.logger.Warn("no reading from the load signal", slog.String("source", t.source))
+		e.say(slog.LevelWarn, "no reading from the load signal", slog.String("source", t.source))
 	}
 	t.sensor = !r.OK
 	t.ladder.Tick(e.time.Time(now), r)
@@ -183,7 +182,7 @@ func (e *Engine) publishLevel(level float64) {
 		e.level.Store(uint64(ladder.MakeWord(level, t.salt)))
 	}
 	if rung := int(math.Ceil(level)); rung != t.rung {
-		e.logger.Info("ladder moved", slog.Float64("level", level), slog.String("source", t.source))
+		e.say(slog.LevelInfo, "ladder moved", slog.Float64("level", level), slog.String("source", t.source))
 		t.rung = rung
 	}
 }
@@ -235,17 +234,17 @@ func (e *Engine) logLater(level slog.Level, msg, what string) {
 func (e *Engine) drain(p *plan) {
 	e.quietly(func() {
 		for n, ok := e.notes.TryDequeue(); ok; n, ok = e.notes.TryDequeue() {
-			e.logger.Log(context.Background(), n.level, n.msg, slog.String("what", n.what))
+			e.say(n.level, n.msg, slog.String("what", n.what))
 		}
 		for s, ok := e.samples.TryDequeue(); ok; s, ok = e.samples.TryDequeue() {
-			attrs := []any{
+			attrs := []slog.Attr{
 				slog.String("limit", e.LimitName(s.Limit)), slog.String("class", s.Class.String()),
 				slog.String("reason", s.Reason.String()), slog.Duration("retry_after", s.RetryAfter),
 			}
 			if p.cfg.Redact != nil {
 				attrs = append(attrs, slog.String("key", p.cfg.Redact(s.Key)))
 			}
-			e.logger.Info("shadow limit would have refused", attrs...)
+			e.say(slog.LevelInfo, "shadow limit would have refused", attrs...)
 		}
 	})
 }
