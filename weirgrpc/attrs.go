@@ -16,7 +16,7 @@ type attrs struct {
 	c      *config
 	ctx    context.Context
 	method string
-	msg    any // of a unary call
+	msg    any  // of a unary call
 	client bool // an outgoing call
 }
 

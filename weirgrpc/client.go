@@ -13,9 +13,10 @@ import (
 )
 
 // UnaryClient returns an interceptor that asks e before every call to a
-// dependency, as b describes it (Header is the metadata to be sent, Peer is
-// none unless ClientAddress finds one), and gives back when the call ends. A call that is refused here is not
-// sent, and fails with the status that [UnaryServer] would have answered.
+// dependency, as b describes it, and gives back when the call ends. Header is
+// the metadata to be sent; Peer is none unless [ClientAddress] finds one. A call
+// that is refused here is not sent, and fails with the status that
+// [UnaryServer] would have answered.
 func UnaryClient(e *engine.Engine, b policy.Binder, opts ...Option) grpc.UnaryClientInterceptor {
 	d := newClientDoor(e, b, opts)
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, callOpts ...grpc.CallOption) (err error) {
