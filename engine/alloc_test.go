@@ -1,61 +1,155 @@
 package engine_test
 
 import (
+	"os/exec"
+	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/ladder"
 )
 
-func fourLayers() engine.Config {
-	return engine.Config{
-		Limits: []engine.Limit{tokens("rate", 1e6, time.Second, 1e6), inFlight("jobs", 1000)}[:2],
-		Gate:   engine.Gate{Capacity: 1000, Reserve: 0.2},
-		Ladder: engine.Ladder{Signal: nil},
+// everyKind is limits of each kind, one of them post-paid and one only watching.
+func everyKind() []engine.Limit {
+	return []engine.Limit{
+		tokens("tokens", 1_000_000, time.Second, 1_000_000),
+		inFlight("jobs", 1000),
+		{Name: "quota", Kind: engine.Quota, Rate: 1 << 38, Window: engine.Day},
+		{Name: "sliding", Kind: engine.Sliding, Rate: 511, Per: time.Second},
+		{Name: "paid", Rate: 1_000_000, Per: time.Second, Burst: 1_000_000, PostPaid: true},
+		{Name: "shadow", Rate: 1, Per: time.Hour, Burst: 1, Mode: engine.Shadow},
+		{Name: "free", Kind: engine.Unlimited},
 	}
 }
 
-func BenchmarkAdmitDone(b *testing.B) {
-	cfg := fourLayers()
-	cfg.Limits[0].Name = "requests"
-	e := engine.Must(engine.New(cfg))
-	defer e.Close()
-	r, _ := e.Limit("requests")
-	j, _ := e.Limit("jobs")
-	keys := make([]string, 1000)
-	for i := range keys {
-		keys[i] = "user:" + strconv.Itoa(i)
-	}
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		k := e.Key(keys[i%1000])
-		t := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{r.Claim(k), j.Claim(k)}})
-		t.Done(engine.Success)
-		i++
-	}
-}
-
-func BenchmarkOne(b *testing.B) {
-	e := engine.Must(engine.New(engine.Config{Limits: []engine.Limit{tokens("requests", 1e6, time.Second, 1e6)}, Ladder: engine.Ladder{Mode: engine.Off}}))
-	defer e.Close()
-	r, _ := e.Limit("requests")
-	keys := make([]string, 1000)
-	for i := range keys {
-		keys[i] = "user:" + strconv.Itoa(i)
-	}
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		k := e.Key(keys[i%1000])
-		t := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{r.Claim(k)}})
-		t.Done(engine.Success)
-		i++
-	}
-}
-
+// Nothing on the way of a request allocates: with any number of claims, on keys
+// known and never seen, admitted or refused by whichever layer.
 func TestAdmitAndDoneAllocateNothing(t *testing.T) {
-	require.True(t, true)
+	f := start(t, engine.Config{Limits: everyKind(), Gate: engine.Gate{Capacity: 1000, Reserve: 0.2}, MaxEntries: 1 << 16})
+	var all []engine.LimitID
+	for _, l := range everyKind() {
+		id, ok := f.Limit(l.Name)
+		require.True(t, ok)
+		all = append(all, id)
+	}
+	names := make([]string, 200_000)
+	for i := range names {
+		names[i] = "user:" + strconv.Itoa(i)
+	}
+	next := 0
+	for n := range len(all) + 1 {
+		claims := make([]engine.Claim, n)
+		for _, fresh := range []bool{false, true} {
+			require.Zero(t, testing.AllocsPerRun(300, func() {
+				k := f.Key("known")
+				if fresh {
+					k = f.Key(names[next], "route")
+					next++
+				}
+				for i := range claims {
+					claims[i] = all[i].Claim(k)
+				}
+				tk := f.Admit(engine.Request{Class: engine.Read, Claims: claims})
+				if fresh && !tk.OK() {
+					t.Fatal("refused")
+				}
+				if n > 4 {
+					tk.Settle(all[4], 2)
+				}
+				tk.Done(engine.Success)
+			}), "%d claims, never seen: %v", n, fresh)
+		}
+	}
+}
+
+func TestEightClaimsAllocateNothing(t *testing.T) {
+	var ls []engine.Limit
+	for i := range 8 {
+		ls = append(ls, inFlight("jobs"+strconv.Itoa(i), 5))
+	}
+	f := start(t, limits(ls...))
+	var claims []engine.Claim
+	for _, l := range ls {
+		claims = append(claims, f.claim(l.Name, "u", 1))
+	}
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		tk := f.Admit(engine.Request{Class: engine.Read, Claims: claims})
+		if !tk.OK() {
+			t.Fatal("refused")
+		}
+		tk.Done(engine.Success)
+	}))
+}
+
+func TestRefusalsAllocateNothing(t *testing.T) {
+	load := ladder.Reading{Value: 3, OK: true}
+	f := start(t, engine.Config{
+		Limits: []engine.Limit{
+			tokens("spent", 1, time.Hour, 1), inFlight("full", 1), {Name: "never", Kind: engine.Block},
+			{Name: "quota", Kind: engine.Quota, Rate: 1, Window: engine.Day}, {Name: "sliding", Kind: engine.Sliding, Rate: 1, Per: time.Hour},
+			{Name: "watched", Rate: 1, Per: time.Hour, Burst: 1, Mode: engine.Shadow},
+		},
+		Gate:   engine.Gate{Capacity: 1, Reserve: 0},
+		Ladder: engine.Ladder{Signal: func() ladder.Reading { return load }},
+	})
+	refused := func(reason engine.Reason, class engine.Class, claims ...engine.Claim) {
+		t.Helper()
+		req := engine.Request{Class: class, Claims: claims}
+		require.Zero(t, testing.AllocsPerRun(300, func() {
+			tk := f.Admit(req)
+			if tk.Decision().Reason != reason {
+				t.Fatalf("%v", tk.Decision())
+			}
+			tk.Done(engine.Ignored)
+		}), "%v", reason)
+	}
+	for _, l := range []string{"spent", "quota", "sliding", "watched"} {
+		require.True(t, f.take(l, "u", 1).OK())
+	}
+	job := f.Admit(engine.Request{Class: engine.Critical, Claims: []engine.Claim{f.claim("full", "u", 1)}})
+	require.True(t, job.OK())
+	refused(engine.Limited, engine.Read, f.claim("spent", "u", 1))
+	refused(engine.Limited, engine.Read, f.claim("quota", "u", 1))
+	refused(engine.Limited, engine.Read, f.claim("sliding", "u", 1))
+	refused(engine.Limited, engine.Read, f.claim("never", "u", 1))
+	refused(engine.NeverFits, engine.Read, f.claim("spent", "u", 2))
+	refused(engine.Full, engine.Read, f.claim("full", "u", 1))
+	refused(engine.Admitted, engine.Read, f.claim("watched", "u", 1))
+	require.Equal(t, engine.Admitted, f.take("watched", "v", 1).Reason)
+
+	other := f.Admit(engine.Request{Class: engine.Write})
+	require.True(t, other.OK())
+	refused(engine.Reserved, engine.Read, f.claim("spent", "v", 1), f.claim("watched", "u", 1))
+	f.clock.Advance(time.Minute)
+	require.Greater(t, f.Snapshot().Ladder.Level, 2.0)
+	refused(engine.Shed, engine.Read, f.claim("spent", "v", 1), f.claim("watched", "u", 1))
+	other.Done(engine.Success)
+	job.Done(engine.Success)
+	require.NoError(t, f.Close())
+	refused(engine.Admitted, engine.Read, engine.LimitID(1).Claim(f.Key("u")))
+}
+
+// What the express way does for every request is part of it.
+func TestExpressWayIsInlined(t *testing.T) {
+	if runtime.Compiler != "gc" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		t.Skip("asks the gc compiler, for 64 bits")
+	}
+	for pkg, calls := range map[string][]string{
+		".": {
+			"bucket.(*Rule).TokenAt", "bucket.(*Rule).TakeToken", "bucket.(*Rule).LeftToken", "bucket.(*Rule).TakeFlight",
+			"(*Engine).now", "(*Engine).tally", "(*Engine).leave", "(*Ticket).keepFlight", "shard.(*Table).Release", "gate.(*Gate).Leave",
+		},
+		"../shard": {"(*Table).home", "(*Table).reachOf", "differs", "tagOf"},
+	} {
+		out, err := exec.Command("go", "build", "-gcflags=-m", pkg).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		for _, call := range calls {
+			require.Contains(t, strings.ReplaceAll(string(out), "\r", ""), "inlining call to "+call+"\n")
+		}
+	}
 }
