@@ -83,11 +83,19 @@ type show struct {
 
 // liveClass is one class's part of a sample, in requests a second.
 type liveClass struct {
-	Offered  float64 `json:"offered"`
-	Served   float64 `json:"served"`
-	Limited  float64 `json:"limited"`
-	Shed     float64 `json:"shed"`
-	TimedOut float64 `json:"timed_out"`
+	Offered  int `json:"offered"`
+	Served   int `json:"served"`
+	Limited  int `json:"limited"`
+	Shed     int `json:"shed"`
+	TimedOut int `json:"timed_out"`
+}
+
+func (c *liveClass) add(o liveClass) {
+	c.Offered += o.Offered
+	c.Served += o.Served
+	c.Limited += o.Limited
+	c.Shed += o.Shed
+	c.TimedOut += o.TimedOut
 }
 
 // liveSample is what the page draws. Absent figures are null.
@@ -301,12 +309,12 @@ func (sh *show) sums() (offered, served int64) {
 	return sh.offered, sh.served
 }
 
-// sample publishes what happened, again and again, until ctx ends. The success
-// of charges is over the last second, so that it does not jump.
+// sample publishes what happened, again and again, until ctx ends. Requests are
+// counted over the last second, so that the lines do not jump.
 func (sh *show) sample(ctx context.Context, start time.Time) {
 	tick := time.NewTicker(liveEvery)
 	defer tick.Stop()
-	var recent [4]liveClass
+	var recent [time.Second / liveEvery][engine.Critical + 1]liveClass
 	for n := 0; ; n++ {
 		select {
 		case <-ctx.Done():
@@ -327,20 +335,17 @@ func (sh *show) sample(ctx context.Context, start time.Time) {
 			sh.charges.Reset()
 		}
 		sh.mu.Unlock()
-		recent[n%len(recent)] = classes[engine.Critical]
-		var ended, served float64
-		for _, c := range recent {
-			ended += c.Served + c.Limited + c.Shed + c.TimedOut
-			served += c.Served
-		}
-		if ended > 0 {
-			success := 100 * served / ended
-			s.Success = &success
-		}
-		perSecond := float64(time.Second) / float64(liveEvery)
+		recent[n%len(recent)] = classes
 		for class := engine.Test; class <= engine.Critical; class++ {
-			c := classes[class]
-			s.Classes[class.String()] = liveClass{c.Offered * perSecond, c.Served * perSecond, c.Limited * perSecond, c.Shed * perSecond, c.TimedOut * perSecond}
+			var sum liveClass
+			for _, r := range recent {
+				sum.add(r[class])
+			}
+			s.Classes[class.String()] = sum
+			if ended := sum.Served + sum.Limited + sum.Shed + sum.TimedOut; class == engine.Critical && ended > 0 {
+				success := 100 * float64(sum.Served) / float64(ended)
+				s.Success = &success
+			}
 		}
 		sh.hub.Sample(s)
 	}
