@@ -230,3 +230,46 @@ func TestHoldsCountWhatTheBucketOwes(t *testing.T) {
 		require.Equal(t, shard.Taken, res)
 	}
 }
+
+// What is undone after its slot has gone to another key touches nothing there.
+func TestUndoOfAnEvictedChargeTouchesNothing(t *testing.T) {
+	r := newRoom(t, 1)
+	shadow, flight := r.token(1, time.Hour, 5), r.flight(3)
+	r.SetShadow(shadow.id, true)
+	var charged []*shard.Claim
+	for _, h := range keys(38, slots) {
+		c, res := shadow.ask(h, 2, false)
+		require.Equal(t, shard.Taken, res)
+		charged = append(charged, c)
+	}
+	own := keys(39, slots)
+	for _, h := range own {
+		require.True(t, flight.take(h, 2))
+	}
+	for _, c := range charged {
+		r.Undo(c)
+	}
+	require.EqualValues(t, 2*slots, r.InUse()[flight.id])
+	for _, h := range own {
+		require.True(t, flight.take(h, 1))
+		require.False(t, flight.take(h, 1))
+	}
+}
+
+// A shared word that nobody has asked for a long time is still right: the sweep
+// renews it.
+func TestSharedWordsStayRightWhileUnused(t *testing.T) {
+	r := newRoom(t, 1)
+	l := r.token(65535, time.Second, 10)
+	filled(t, r, r.flight(1))
+	span := r.Span()
+	for range 3 { // without the sweep a word half a turn of the ring old looks far in debt
+		c, res := l.ask(5, 10, true)
+		require.Equal(t, shard.Taken, res)
+		require.True(t, c.Overflowed)
+		for range 6 {
+			r.advance(span)
+			r.sweepAll()
+		}
+	}
+}
