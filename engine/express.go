@@ -7,133 +7,124 @@ import (
 )
 
 // express admits the common request without the ceremony of decide: one or two
-// enforced claims on token buckets or counts of requests in flight, of keys that
-// are known, which fit as of the published time, while the ladder sheds nothing.
-// It decides what decide would, in the same order. Whatever else a request is, it
-// leaves no trace and reports false: then decide has to answer.
+// enforced claims on token buckets or counts of requests in flight, in the order
+// of the limits' handles, of keys that are known, which fit as of the published
+// time, while the ladder sheds nothing. It decides what decide would, in the
+// same order. Whatever else a request is, it leaves no trace and reports false:
+// then decide has to answer.
+//
+// It is written for few instructions: what is kept lies in registers, and no
+// struct of more than four words is passed or returned.
 func (e *Engine) express(t *Ticket, req *Request, p *plan) bool {
 	n := len(req.Claims)
 	if uint(n-1) >= few || p.long || e.level.Load() != 0 || req.Class-Test > Critical-Test {
 		return false
 	}
 	now := e.now()
-	a := e.lane(p, &req.Claims[0], now, shard.None)
-	if a.at == nil {
+	c := &req.Claims[0]
+	word, old, next, left, slot := e.known(p, c, now, shard.None)
+	if word == nil {
 		return false
 	}
 	if n == few {
-		return e.both(t, req, p, a, now)
+		return e.expressTwo(t, req, p, now, word, old, next, left, slot)
 	}
-	if p.gated && !e.passExpress(t, req.Class == Critical) {
+	if p.gated && !e.passExpress(t, req.Class) {
 		return false
 	}
-	if !a.at.CompareAndSwap(a.word, a.next) {
+	if !word.CompareAndSwap(old, next) {
 		e.leave(t)
 		return false
 	}
 	t.e, t.open = e, true
-	t.d.Remaining, t.d.Limit = a.left, req.Claims[0].Limit
-	if a.holds {
-		t.keepFlight(a, &req.Claims[0])
-	}
+	t.d.Remaining, t.d.Limit = left, c.Limit
+	t.keepExpress(p, c, next, slot)
 	e.counted(t, req.Class)
 	return true
 }
 
-// both is the rest of express for two claims.
-func (e *Engine) both(t *Ticket, req *Request, p *plan, a lane, now int64) bool {
-	ca, cb := &req.Claims[0], &req.Claims[1]
-	hint := shard.None
-	if ca.Key.H == cb.Key.H {
-		hint = a.slot
-	}
-	b := e.lane(p, cb, now, hint)
-	if b.at == nil || ca.Limit == cb.Limit {
+// expressTwo is the rest of express for two claims.
+func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan, now int64, word *atom.Uint64, old, next uint64, left int64, slot uint32) bool {
+	c, c2 := &req.Claims[0], &req.Claims[1]
+	if c.Limit >= c2.Limit {
 		return false
 	}
-	if cb.Limit < ca.Limit {
-		a, b, ca, cb = b, a, cb, ca
+	beside := shard.None
+	if c.Key.H == c2.Key.H {
+		beside = slot
 	}
-	if p.gated && !e.passExpress(t, req.Class == Critical) {
+	word2, old2, next2, left2, slot2 := e.known(p, c2, now, beside)
+	if word2 == nil || p.gated && !e.passExpress(t, req.Class) {
 		return false
 	}
-	if !a.at.CompareAndSwap(a.word, a.next) {
+	if !word.CompareAndSwap(old, next) {
 		e.leave(t)
 		return false
 	}
-	if !b.at.CompareAndSwap(b.word, b.next) {
-		e.table.Undo(&shard.Claim{Cost: ca.Cost, Rule: &p.limits[ca.Limit].rule, Slot: a.slot, Word: a.next})
+	if !word2.CompareAndSwap(old2, next2) {
+		e.table.Undo(&shard.Claim{Cost: c.Cost, Rule: &p.limits[c.Limit].rule, Slot: slot, Word: next})
 		e.leave(t)
 		return false
 	}
 	t.e, t.open = e, true
-	t.d.Remaining, t.d.Limit = a.left, ca.Limit
-	if b.left < a.left {
-		t.d.Remaining, t.d.Limit = b.left, cb.Limit
+	t.d.Remaining, t.d.Limit = left, c.Limit
+	if left2 < left {
+		t.d.Remaining, t.d.Limit = left2, c2.Limit
 	}
-	if a.holds {
-		t.keepFlight(a, ca)
-	}
-	if b.holds {
-		t.keepFlight(b, cb)
-	}
+	t.keepExpress(p, c, next, slot)
+	t.keepExpress(p, c2, next2, slot2)
 	e.counted(t, req.Class)
 	return true
 }
 
 // passExpress takes a place in the gate when nothing about it is out of the
 // ordinary.
-func (e *Engine) passExpress(t *Ticket, critical bool) bool {
-	if e.layerMode[Fleet].Load() != uint64(Enforce) || e.lease.Load() != nil || !e.gate.Enter(critical) {
+func (e *Engine) passExpress(t *Ticket, class Class) bool {
+	if e.layerMode[Fleet].Load() != uint64(Enforce) || e.lease.Load() != nil || !e.gate.Enter(class == Critical) {
 		return false
 	}
 	t.gate = gateOther
-	if critical {
+	if class == Critical {
 		t.gate = gateCritical
 	}
 	return true
 }
 
-// lane is one claim on the express way.
-type lane struct {
-	at         *atom.Uint64 // the key's word; nil when decide has to answer
-	word, next uint64
-	left       int64
-	slot       uint32
-	holds      bool
-}
-
-// lane decides the claim on the key's word, if everything about it is ordinary.
-func (e *Engine) lane(p *plan, c *Claim, now int64, hint uint32) (ln lane) {
+// known decides the claim on the key's word, if everything about it is ordinary;
+// else word is nil. beside is the slot of another word of the same key.
+func (e *Engine) known(p *plan, c *Claim, now int64, beside uint32) (word *atom.Uint64, old, next uint64, left int64, slot uint32) {
 	if int(c.Limit) >= len(p.limits) {
-		return ln
+		return
 	}
 	l := &p.limits[c.Limit]
 	// A cost from 1 to max; limits that need more than this have 0 here.
 	if uint64(c.Cost)-1 >= l.express || l.ctl.mode.Load() != uint64(Enforce) {
-		return ln
+		return
 	}
-	at, slot, word := e.table.Known(c.Key.H, l.table, hint)
-	if at == nil {
-		return ln
+	word, slot, old = e.table.Known(c.Key.H, l.table, beside)
+	if word == nil {
+		return
 	}
+	var ok bool
 	if l.kind == InFlight {
-		next, ok := l.rule.TakeFlight(word, c.Cost)
-		if !ok {
-			return ln
-		}
-		return lane{at: at, word: word, next: next, left: l.max - bucket.InUse(next), slot: slot, holds: true}
+		next, ok = l.rule.TakeFlight(old, c.Cost)
+		left = l.max - bucket.InUse(next)
+	} else {
+		at := l.rule.TokenAt(now)
+		next, ok = l.rule.TakeToken(old, at, uint64(c.Cost))
+		left = l.rule.LeftToken(next, at+l.slack)
 	}
-	instant := l.rule.TokenAt(now)
-	next, ok := l.rule.TakeToken(word, instant, uint64(c.Cost))
 	if !ok {
-		return ln
+		word = nil
 	}
-	return lane{at: at, word: word, next: next, left: l.rule.LeftToken(next, instant+l.slack), slot: slot}
+	return
 }
 
-func (t *Ticket) keepFlight(ln lane, c *Claim) {
-	h := &t.holds[t.n%few]
-	h.word, h.cost, h.slot, h.limit = bucket.Life(ln.next), c.Cost, ln.slot, c.Limit
-	t.n++
+// keepExpress notes what a claim that express has charged has to give back.
+func (t *Ticket) keepExpress(p *plan, c *Claim, next uint64, slot uint32) {
+	if l := &p.limits[c.Limit]; l.holds {
+		h := &t.holds[t.n%few]
+		h.word, h.cost, h.slot, h.limit = bucket.Life(next), c.Cost, slot, c.Limit
+		t.n++
+	}
 }

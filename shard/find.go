@@ -20,28 +20,38 @@ func (t *Table) Find(h uint64, id uint8) (at uint32, word uint64) {
 }
 
 // Known is Find for whoever changes the word at once: it returns the word
-// itself, nil for a key that has none. after is the slot of another word of the
+// itself, nil for a key that has none. beside is the slot of another word of the
 // same key, or None: words that were born together lie side by side.
-func (t *Table) Known(h uint64, id uint8, after uint32) (w *atom.Uint64, at uint32, word uint64) {
+func (t *Table) Known(h uint64, id uint8, beside uint32) (w *atom.Uint64, at uint32, word uint64) {
 	tag := tagOf(h, id)
-	if at = after + 1; at%slotsPerLine != 0 {
-		s := t.slot(at)
-		if s.tag.Load() == tag {
-			if word = s.word.Load(); s.tag.Load() == tag && word&bucket.Payload != bucket.Frozen {
+	if at = beside + 1; at%slotsPerLine != 0 {
+		if s := t.slot(at); s.tag.Load() == tag {
+			word = s.word.Load()
+			if s.tag.Load() == tag && word&bucket.Payload != bucket.Frozen {
 				return &s.word, at, word
 			}
 		}
 	}
 	_, first, in := t.home(h)
-	ln := first + in
-	l := &t.lines[ln]
-	for i := range l.slots {
-		s := &l.slots[i]
+	l := &t.lines[first+in]
+	s := &l.slots[0]
+	at = uint32(first+in) * slotsPerLine
+	if s.tag.Load() != tag {
+		s = &l.slots[1]
+		at++
 		if s.tag.Load() != tag {
-			continue
+			s = &l.slots[2]
+			at++
+			if s.tag.Load() != tag {
+				s = &l.slots[3]
+				at++
+			}
 		}
-		if word = s.word.Load(); s.tag.Load() == tag && word&bucket.Payload != bucket.Frozen {
-			return &s.word, uint32(ln)*slotsPerLine + uint32(i), word
+	}
+	if s.tag.Load() == tag {
+		word = s.word.Load()
+		if s.tag.Load() == tag && word&bucket.Payload != bucket.Frozen {
+			return &s.word, at, word
 		}
 	}
 	if at, word = t.findAgain(h, tag, first, in); at == None {
