@@ -52,7 +52,7 @@ const (
 	budget      = 20e3 // calls a second that the fleet as a whole aims to stay below
 	minUrgent   = int64(10 * time.Millisecond)
 	subscribed  = int64(time.Minute) // for which a contended key goes on asking
-	stepBack    = 0.3e6              // us by which an age must fall to mean lost history
+	stepBack    = 1e3                // us by which an age must lag to mean lost history
 	recoverHold = int64(time.Second)
 	maxBackoff  = int64(time.Second)
 	minBackoff  = int64(100 * time.Millisecond)

@@ -119,6 +119,9 @@ func (g *ledger) took(f *Fleet, c *call, now int64) {
 		f.log.Info("fleet: the instance's reports are answered again")
 	}
 	r := c.reply
+	if r.Learning != 0 { // the store has forgotten the others; they have not gone
+		r.Instances = max(r.Instances, g.reply.Instances)
+	}
 	g.failing, g.heard, g.reply, g.last = 0, now, r, c.beat.Tick
 	f.setInstances(r.Instances)
 	if strange := r.Strangers > 0; strange != g.strange {

@@ -153,9 +153,9 @@ func (l *limit) gotShare(it *Item, ans Answer, e *entry, s *side, is float64, se
 	v := view{level: ans[0] - is, s: ans[1], age: ans[2]}
 	expected := math.Max(a[RateX0]+a[RateA]*a[RateT], is+a[RateU])
 	alone := e.inc.Load() == l.rule.Unit() && !s.verdict && !s.out && s.demand+0.5 >= 0.99*v.s && ans[0] <= expected+1
-	// A memory that began later than this instance's own has been lost, unless
-	// nothing was left in it.
-	lost := s.replied != 0 && v.age < s.age-stepBack && s.demand-a[RateAtt] > 0.75
+	// A memory that began later than it did the last time has been lost, unless
+	// nothing was left in it. Both ages are on the store's clock.
+	lost := s.replied != 0 && v.age < s.age+is-s.base-stepBack && s.demand-a[RateAtt] > 0.75
 	h := holder{own: s.demand, n: l.f.instances(), unit: max(1, s.unit), tau: l.tau, per: l.per,
 		next: float64(l.period+now-sent) / 1e3, decay: l.f.cfg.decay(), gain: l.gain()}
 	switch {

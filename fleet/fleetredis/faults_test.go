@@ -1,0 +1,292 @@
+package fleetredis_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/fleetredis"
+	"github.com/weir-go/weir/internal/redistest"
+)
+
+// faulted drives n engines at three times their limit of r a second through a
+// fault that begins after 3 s: it sets the fault in, waits, heals it and
+// returns what was admitted, by second, as parts of r.
+type faulted struct {
+	before, during, after []float64
+	d                     *demand
+	engines               []*engine.Engine
+}
+
+const faultRate, faultBurst = 1000, 200
+
+func fault(t *testing.T, engines []*engine.Engine, lasts, after time.Duration, set, heal func()) *faulted {
+	t.Helper()
+	heard(t, engines, len(engines))
+	goroutines := runtime.NumGoroutine()
+	const begins = 3 * time.Second
+	var step, most atomic.Int64
+	run := func(n int64, at, due time.Duration, do func()) {
+		if at >= due && step.CompareAndSwap(n, n+1) && do != nil {
+			go do()
+		}
+	}
+	d := drive(engines, "api", 3*faultRate, begins+lasts+after, func(at time.Duration) {
+		run(0, at, begins, set)
+		run(1, at, begins+lasts, heal)
+		most.Store(max(most.Load(), int64(runtime.NumGoroutine())))
+	})
+	f := &faulted{d: d, engines: engines}
+	for i, n := range d.perSecond[1 : len(d.perSecond)-1] {
+		part := float64(n) / faultRate
+		switch at := time.Duration(i+1) * time.Second; {
+		case at < begins:
+			f.before = append(f.before, part)
+		case at < begins+lasts:
+			f.during = append(f.during, part)
+		default:
+			f.after = append(f.after, part)
+		}
+	}
+	t.Logf("before %.2f during %.2f after %.2f, slowest decision %v, goroutines %d, then %d", f.before, f.during, f.after, d.slowest, goroutines, most.Load())
+	// Every shard has at most a few calls on its way, however long nobody answers.
+	require.Less(t, most.Load(), int64(goroutines+len(engines)*8+64))
+	for _, x := range f.before {
+		require.InDelta(t, 1, x, 0.1)
+	}
+	return f
+}
+
+func within(t *testing.T, low, high float64, parts []float64) {
+	t.Helper()
+	for _, x := range parts {
+		require.GreaterOrEqual(t, x, low)
+		require.LessOrEqual(t, x, high)
+	}
+}
+
+func average(parts []float64) (m float64) {
+	for _, x := range parts {
+		m += x / float64(len(parts))
+	}
+	return m
+}
+
+// seconds is a length that an ordinary run takes short.
+func seconds(short, long int) time.Duration {
+	if full() {
+		short = long
+	}
+	return time.Duration(short) * time.Second
+}
+
+func skipFaults(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: no faults of real servers")
+	}
+}
+
+func limits() []engine.Limit { return []engine.Limit{bucket(faultRate, faultBurst)} }
+
+// The server dies and comes back empty: limits go on in parts, nothing is
+// multiplied, nothing is owed afterwards.
+func TestServerIsKilled(t *testing.T) {
+	skipFaults(t)
+	srv := redistest.Start(t)
+	f := fault(t, fleetOf(t, 10, limits(), srv.Addr), seconds(3, 5), seconds(5, 8), srv.Kill, srv.Restart)
+	within(t, 0.9, 2, f.during)
+	require.LessOrEqual(t, average(f.during), 1.5)
+	within(t, 0, 1.7, f.after[:1])
+	within(t, 0.85, 1.3, f.after[1:2])
+	within(t, 0.93, 1.07, f.after[3:])
+}
+
+// The server stops, and keeps its connections.
+func TestServerHangs(t *testing.T) {
+	skipFaults(t)
+	srv := redistest.Start(t)
+	f := fault(t, fleetOf(t, 10, limits(), srv.Addr), seconds(3, 10), seconds(5, 8), srv.Pause, srv.Resume)
+	within(t, 0.9, 2, f.during)
+	within(t, 0, 1.7, f.after[:1])
+	within(t, 0.93, 1.07, f.after[3:])
+}
+
+// every runs do once a period until the returned function is called.
+func every(period time.Duration, do func()) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(period)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				do()
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
+func TestServerForgetsEverythingAgainAndAgain(t *testing.T) {
+	skipFaults(t)
+	srv := redistest.Start(t)
+	engines := fleetOf(t, 10, limits(), srv.Addr)
+	heard(t, engines, 10)
+	stop := every(2*time.Second, func() { _, _ = srv.Do("FLUSHALL") })
+	lasts := seconds(7, 20)
+	d := drive(engines, "api", 3*faultRate, lasts, nil)
+	stop()
+	t.Logf("%v", d.perSecond)
+	var sum int64
+	for _, n := range d.perSecond[1:] {
+		sum += n
+	}
+	require.LessOrEqual(t, float64(sum)/faultRate/(lasts.Seconds()-1), 1.06)
+	require.GreaterOrEqual(t, float64(sum)/faultRate/(lasts.Seconds()-1), 0.9)
+}
+
+// The script cache is emptied all the time: no batch is lost.
+func TestScriptsAreFlushed(t *testing.T) {
+	skipFaults(t)
+	srv := redistest.Start(t)
+	engines := fleetOf(t, 4, limits(), srv.Addr)
+	heard(t, engines, 4)
+	stop := every(100*time.Millisecond, func() { _, _ = srv.Do("SCRIPT", "FLUSH") })
+	lasts := seconds(3, 5)
+	d := drive(engines, "api", 3*faultRate, lasts, nil)
+	stop()
+	for _, n := range d.perSecond[1 : len(d.perSecond)-1] {
+		require.InDelta(t, faultRate, n, 0.08*faultRate)
+	}
+	for _, e := range engines {
+		s := e.Snapshot().Fleet
+		require.Zero(t, s.Errors)
+		require.Zero(t, s.Resent)
+		require.Positive(t, s.Acked)
+	}
+}
+
+// A server that is full and evicts costs nothing that the instances do not
+// restore; one that is full and does not evict is as good as away, until it has
+// room again.
+func TestServerIsOutOfMemory(t *testing.T) {
+	skipFaults(t)
+	for _, policy := range []string{"allkeys-lru", "noeviction"} {
+		t.Run(policy, func(t *testing.T) {
+			srv := redistest.Start(t, "--maxmemory-policy", policy)
+			f := fault(t, fleetOf(t, 4, limits(), srv.Addr), seconds(3, 6), seconds(4, 6),
+				func() { _, _ = srv.Do("CONFIG", "SET", "maxmemory", "1mb") },
+				func() { _, _ = srv.Do("CONFIG", "SET", "maxmemory", "0") })
+			within(t, 0.85, 1.6, f.during)
+			require.LessOrEqual(t, average(f.during), 1.4)
+			within(t, 0.93, 1.07, f.after[2:])
+		})
+	}
+}
+
+// A primary dies half a second after its replica was cut off from it, and the
+// replica, which lacks the last writes, takes over.
+func TestReplicaTakesOver(t *testing.T) {
+	skipFaults(t)
+	primary, replica := redistest.Start(t), redistest.Start(t)
+	_, err := replica.Do("REPLICAOF", "127.0.0.1", fmt.Sprint(primary.Port))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		info, _ := replica.Do("INFO", "replication")
+		return strings.Contains(info, "master_link_status:up")
+	}, 10*time.Second, 20*time.Millisecond)
+	// The clients find the server by a name that moves, as with a load balancer.
+	var at atomic.Value
+	at.Store(primary.Addr)
+	engines := make([]*engine.Engine, 4)
+	for i := range engines {
+		tr, err := fleetredis.New(redis.UniversalOptions{Addrs: []string{"store"}, Dialer: dialer(&at)}, fleetredis.Options{})
+		require.NoError(t, err)
+		engines[i] = over(t, tr)
+	}
+	f := fault(t, engines, time.Second, seconds(4, 8), func() {
+		_, _ = replica.Do("REPLICAOF", "127.0.0.1", "1")
+		<-time.After(500 * time.Millisecond) // of writes that the replica does not get
+		primary.Kill()
+		_, _ = replica.Do("REPLICAOF", "NO", "ONE")
+		at.Store(replica.Addr)
+	}, nil)
+	within(t, 0.85, 1.5, f.after)
+	sum := average(f.during)*float64(len(f.during)) + average(f.after)*float64(len(f.after))
+	require.LessOrEqual(t, sum-float64(len(f.during)+len(f.after)), 0.5+0.3*faultBurst/faultRate+0.3)
+	within(t, 0.93, 1.07, f.after[2:])
+}
+
+// over makes an engine of the usual fleet over a transport.
+func over(t *testing.T, tr fleet.Transport) *engine.Engine {
+	f, err := fleet.New(fleet.Config{Transport: tr})
+	require.NoError(t, err)
+	e, err := engine.New(engine.Config{Limits: limits(), Secret: secret, Sync: f, MaxEntries: 1000})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return e
+}
+
+// A server that is made a replica refuses writes; when it is a primary again
+// the fleet is back within a second or two.
+func TestServerIsDemoted(t *testing.T) {
+	skipFaults(t)
+	srv := redistest.Start(t)
+	f := fault(t, fleetOf(t, 4, limits(), srv.Addr), seconds(3, 5), seconds(4, 5),
+		func() { _, _ = srv.Do("REPLICAOF", "127.0.0.1", "1") },
+		func() { _, _ = srv.Do("REPLICAOF", "NO", "ONE") })
+	within(t, 0.85, 2, f.during)
+	within(t, 0.93, 1.07, f.after[2:])
+}
+
+// Every key that a fleet leaves behind has an end, and is small.
+func TestWhatIsLeftInTheServer(t *testing.T) {
+	srv := redistest.Start(t)
+	e, _ := instance(t, nil, limits(), srv.Addr)
+	id, _ := e.Limit("api")
+	ctx := context.Background()
+	client := redis.NewClient(&redis.Options{Addr: srv.Addr})
+	defer client.Close()
+	memory := func() int64 {
+		m, err := client.InfoMap(ctx, "memory").Result()
+		require.NoError(t, err)
+		var n int64
+		_, err = fmt.Sscan(m["Memory"]["used_memory"], &n)
+		require.NoError(t, err)
+		return n
+	}
+	const keys = 30_000
+	require.Eventually(t, func() bool { return e.Snapshot().Fleet.Acked > 0 || e.Snapshot().Fleet.Instances > 0 }, 5*time.Second, time.Millisecond)
+	empty := memory()
+	for i := range keys {
+		tk := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{id.Claim(e.Key("user", fmt.Sprint(i)))}})
+		tk.Done(engine.Success)
+	}
+	require.Eventually(t, func() bool { return client.DBSize(ctx).Val() > keys }, 10*time.Second, 20*time.Millisecond)
+	bytes := float64(memory()-empty) / keys
+	t.Logf("%.0f bytes a key", bytes)
+	require.LessOrEqual(t, bytes, 220.0)
+	names, err := client.Keys(ctx, "*").Result()
+	require.NoError(t, err)
+	for _, name := range names {
+		ttl := client.PTTL(ctx, name).Val()
+		require.Positive(t, ttl, name)
+		if strings.Contains(name, ":r:") {
+			require.LessOrEqual(t, ttl, time.Minute, name)
+			require.NotContains(t, name, "user")
+		}
+	}
+}
