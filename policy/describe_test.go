@@ -83,6 +83,7 @@ func TestWhatLooksLikeAMistakeIsSaid(t *testing.T) {
 	for text, want := range map[string]string{
 		"limits: {x: {key: header K, rate: 1/s}}":                                                                           "x: every part of its key is the client's word",
 		"limits: {x: {key: [header K, route], rate: 1/s}, y: {key: address, rate: 1/s, routes: [/a]}}":                      "x: every part of its key is the client's word",
+		"limits: {x: {key: header K, rate: 1/s}, y: {key: query q, rate: 1/s}}":                                             "y: every part of its key is the client's word",
 		"limits: {x: {key: address, rate: 5/s, cost: {from: query n, max: 5}}}":                                             "x: the client says what a request costs, and may say 0",
 		"limits: {x: {key: address, rate: 5/s, cost: {from: extract n, max: 6}}}":                                           "x: a request that claims more than 5 is refused whenever it comes",
 		"limits: {x: {key: address, rate: 5/s, overrides: {o: {keys: 192.0.2.1, mode: off, until: 2001-02-03T04:05:06Z}}}}": "x: the override o has expired",

@@ -49,6 +49,9 @@ func TestEveryFaultIsNamedWithItsPlaceAndField(t *testing.T) {
 		"limits: !!map {}":                      ":1:9: limits: is a YAML tag",
 		"<<: {a: 1}":                            ":1:1: <<: is no plain name",
 
+		"a: " + strings.Repeat("[", 20) + strings.Repeat("]", 20): `is nested more than 16 deep`,
+		"# " + strings.Repeat("x", 1<<20):                         `: is larger than 1048576 bytes`,
+
 		// Names.
 		one("key: all", "rate: 1/s", "brust: 5"):                  ":5:5: limits.x.brust: is no field; did you mean burst?",
 		one("key: all", "rate: 1/s", "reset-at: 1"):               ":5:5: limits.x.reset-at: is no field; did you mean reset_at?",

@@ -101,6 +101,16 @@ func TestMissingPartFollowsThePolicy(t *testing.T) {
 		_, passed := ask("limits: {x: {key: header X-Api-Key, rate: 2/h, fail: closed}}")
 		require.Equal(t, [3]int{2, 2, 0}, passed)
 	})
+	t.Run("fails closed, and skips what lacks its key", func(t *testing.T) {
+		_, passed := ask("limits: {x: {key: header X-Api-Key, rate: 2/h, fail: closed, missing: skip}}")
+		require.Equal(t, [3]int{3, 3, 3}, passed)
+	})
+	t.Run("no address, where the address is the key", func(t *testing.T) {
+		_, passed := ask("limits: {x: {key: address, rate: 2/h}}")
+		require.Equal(t, [3]int{2, 2, 3}, passed, "nobody shares a bucket of the nameless")
+		_, passed = ask("limits: {x: {key: [address, route], rate: 2/h, missing: refuse}}")
+		require.Equal(t, [3]int{2, 2, 0}, passed)
+	})
 	t.Run("refuse in shadow", func(t *testing.T) {
 		_, passed := ask("limits: {x: {key: header X-Api-Key, rate: 2/h, missing: refuse, mode: shadow}}")
 		require.Equal(t, [3]int{3, 3, 3}, passed)
@@ -174,6 +184,7 @@ func TestKeyByRouteIsThePattern(t *testing.T) {
 		s.bind(r)
 	}
 	require.LessOrEqual(t, len(s.bound.Stats().Unclassified), 4097)
+	require.LessOrEqual(t, s.bound.RoutesKept(), 4097)
 }
 
 func TestExtractorsGiveWhatOnlyCodeFinds(t *testing.T) {

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -137,6 +138,45 @@ func (s *service) engineSwap(p *policy.Policy) bool {
 	}
 	return err == nil
 }
+
+// A limit that is renamed is never missing: until requests are bound to its new
+// name, the old one counts.
+func TestRenamedLimitLeavesNoGap(t *testing.T) {
+	var s *service
+	var between []bool // what a spent key is told at every step of the swap
+	log := slog.New(steps{func() {
+		if s != nil {
+			between = append(between, s.ask(by("a")).OK())
+		}
+	}})
+	clock := engine.NewManualClock(start)
+	parse := func(text string) *policy.Policy {
+		p, err := policy.Parse("p", []byte(text), policy.Base(engine.Config{Clock: clock, Logger: log}))
+		require.NoError(t, err)
+		return p
+	}
+	p := parse("limits: {old: {key: identity, rate: 1/h}}")
+	e := engine.Must(engine.New(p.Config()))
+	defer e.Close()
+	b, err := policy.New(e, p)
+	require.NoError(t, err)
+	s = &service{t: t, clock: clock, engine: e, bound: b}
+	require.True(t, s.ask(by("a")).OK())
+	require.NoError(t, b.Swap(parse("limits: {new: {key: identity, rate: 1/h}}")))
+	require.NotEmpty(t, between, "the engine says when it has swapped")
+	require.False(t, between[0], "the old limit still counts")
+	require.Equal(t, []string{"new"}, s.limits(by("a")))
+	_, ok := e.Limit("old")
+	require.False(t, ok)
+}
+
+// steps is a log that calls a function for every line.
+type steps struct{ at func() }
+
+func (s steps) Enabled(context.Context, slog.Level) bool  { return true }
+func (s steps) WithAttrs([]slog.Attr) slog.Handler        { return s }
+func (s steps) WithGroup(string) slog.Handler             { return s }
+func (s steps) Handle(context.Context, slog.Record) error { s.at(); return nil }
 
 // The rows of a broken rollout: blank fields, null limits, unknown plans. None
 // of them gets as far as the engine.

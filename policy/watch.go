@@ -34,6 +34,10 @@ const (
 // returns an error only for a path without a directory. Options of [Load] stay
 // as they were for the policy in force.
 func Watch(ctx context.Context, path string, b *Bound) error {
+	return watchEvery(ctx, path, b, poll)
+}
+
+func watchEvery(ctx context.Context, path string, b *Bound, poll time.Duration) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return fileError(path, err)

@@ -49,8 +49,9 @@ const (
 	lost    = "policy: the file can't be read; the policy in force stays"
 )
 
-// watched is a service that watches the file at path, and its log.
-func watched(t *testing.T, path string) (s *service, log chan string) {
+// watched is a service that watches the file at path, and its log. It looks
+// without an event only after the given time.
+func watched(t *testing.T, path string, poll time.Duration) (s *service, log chan string) {
 	t.Helper()
 	log = make(chan string, 100)
 	s = &service{t: t, clock: engine.NewManualClock(start)}
@@ -62,7 +63,7 @@ func watched(t *testing.T, path string) (s *service, log chan string) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- policy.Watch(ctx, path, s.bound) }()
+	go func() { done <- policy.WatchEvery(ctx, path, s.bound, poll) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
@@ -88,7 +89,7 @@ func (s *service) budget() int64 { return s.ask(by(fmt.Sprint(time.Now().UnixNan
 
 func TestChangedFileIsInForceAtOnce(t *testing.T) {
 	path := write(t, rated(3))
-	s, log := watched(t, path)
+	s, log := watched(t, path, time.Hour)
 	require.Equal(t, int64(3), s.budget())
 	require.NoError(t, os.WriteFile(path, []byte(rated(5)), 0o600)) // in place
 	for m := next(t, log); m != inForce; m = next(t, log) {         // perhaps seen while it was empty
@@ -112,7 +113,7 @@ func TestSwappedConfigMapIsInForceEveryTime(t *testing.T) {
 	version("..v1", rated(1))
 	path := filepath.Join(dir, "policy.yaml")
 	require.NoError(t, os.Symlink("..data/policy.yaml", path))
-	s, log := watched(t, path)
+	s, log := watched(t, path, time.Hour)
 	for i, v := range []string{"..v2", "..v3", "..v4"} {
 		version(v, rated(i+2))
 		require.Equal(t, inForce, next(t, log))
@@ -123,7 +124,7 @@ func TestSwappedConfigMapIsInForceEveryTime(t *testing.T) {
 
 func TestBrokenFilesNeverReachTheEngine(t *testing.T) {
 	path := write(t, rated(3))
-	s, log := watched(t, path)
+	s, log := watched(t, path, time.Hour)
 	whole := rated(9)
 	for _, text := range []string{"", whole[:len(whole)/2], whole[:len(whole)-4], "limits: {x: }\n...\n"} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -145,7 +146,7 @@ func TestChangeWithoutAnEventIsFound(t *testing.T) {
 	target := write(t, rated(3))
 	link := filepath.Join(t.TempDir(), "policy.yaml")
 	require.NoError(t, os.Symlink(target, link))
-	s, log := watched(t, link)
+	s, log := watched(t, link, 100*time.Millisecond)
 	require.Equal(t, int64(3), s.budget())
 	require.NoError(t, os.Rename(write(t, rated(4)), target))
 	require.Equal(t, inForce, next(t, log))
@@ -162,7 +163,7 @@ func TestReloadsLeaveNoGoroutines(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	t.Run("watched", func(t *testing.T) {
 		path := write(t, rated(3))
-		s, _ := watched(t, path)
+		s, _ := watched(t, path, time.Hour)
 		p := s.bound.Policy()
 		for range 1000 {
 			require.NoError(t, s.bound.Swap(p))
