@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -88,4 +89,22 @@ func (s *status) clear() {
 		fmt.Fprint(s.w, "\r\x1b[K")
 		s.shown = false
 	}
+}
+
+// writeJSON writes v to the file.
+func writeJSON(file string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return writeWhole(file, append(b, '\n'))
+}
+
+// writeWhole writes a file whole or not at all.
+func writeWhole(file string, b []byte) error {
+	part := file + ".part"
+	if err := os.WriteFile(part, b, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(part, file)
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -147,17 +145,4 @@ func chooseActs(names string) ([]string, error) {
 		}
 	}
 	return chosen, nil
-}
-
-// writeJSON writes v to the file, whole or not at all.
-func writeJSON(file string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	tmp := file + ".part"
-	if err := os.WriteFile(tmp, append(b, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(tmp, file)
 }

@@ -116,6 +116,9 @@ func (run *storyRun) document() report.Document {
 		}
 		d.Sections = append(d.Sections, sec)
 	}
+	if run.flap != nil {
+		d.Sections = append(d.Sections, flapSection(run.flap))
+	}
 	return d
 }
 

@@ -25,6 +25,8 @@ type storyRun struct {
 // flapName is what -acts calls the last act.
 const flapName = "flap"
 
+const flapTells = `The same ladder with its dampers out sheds and restores at once: "I got rid of test-mode traffic! Everything is fine! I brought it back! Everything is awful!" A simulated service, in virtual time.`
+
 // flapPlayed is the last act. It needs minutes, and a plant whose users come
 // back cold, so it plays in virtual time and not on the stage.
 type flapPlayed struct {
@@ -34,7 +36,7 @@ type flapPlayed struct {
 }
 
 func (f *flapPlayed) play(ctx context.Context, s setting, w io.Writer) {
-	fmt.Fprintf(w, "\nAct %d: FLAP MODE\n%s\n", f.number, wrap("The same ladder with its dampers out sheds and restores at once: \"I got rid of test-mode traffic! Everything is fine! I brought it back! Everything is awful!\" A simulated service, in virtual time.", 98, "  "))
+	fmt.Fprintf(w, "\nAct %d: FLAP MODE\n%s\n", f.number, wrap(flapTells, 98, "  "))
 	f.ok, f.result = flapAct(ctx, w, s.seed)
 }
 
