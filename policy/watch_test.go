@@ -143,14 +143,20 @@ func TestBrokenFilesNeverReachTheEngine(t *testing.T) {
 // What no event tells is found by looking: here the file's link leads to another
 // directory, in which nobody watches.
 func TestChangeWithoutAnEventIsFound(t *testing.T) {
-	target := write(t, rated(3))
-	link := filepath.Join(t.TempDir(), "policy.yaml")
-	require.NoError(t, os.Symlink(target, link))
+	dir := t.TempDir()
+	link := filepath.Join(dir, "policy.yaml")
+	lead := func(target string) {
+		require.NoError(t, os.Symlink(target, link+".new"))
+		require.NoError(t, os.Rename(link+".new", link))
+	}
+	lead(write(t, rated(3)))
 	s, log := watched(t, link, 100*time.Millisecond)
-	require.Equal(t, int64(3), s.budget())
-	require.NoError(t, os.Rename(write(t, rated(4)), target))
+	target := write(t, rated(4))
+	lead(target)
+	require.Equal(t, inForce, next(t, log), "the link itself has changed: an event")
+	require.NoError(t, os.Rename(write(t, rated(5)), target))
 	require.Equal(t, inForce, next(t, log))
-	require.Equal(t, int64(4), s.budget())
+	require.Equal(t, int64(5), s.budget())
 }
 
 func TestWatchOfNoDirectoryIsAnError(t *testing.T) {
