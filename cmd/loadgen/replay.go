@@ -80,7 +80,7 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		return fail(err)
 	}
 	run := &replayRun{options: o, started: time.Now(), policy: against}
-	if err := run.play(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	if err := run.play(ctx); err != nil && ctx.Err() == nil {
 		return fail(err)
 	}
 	run.print(stdout)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -53,7 +52,7 @@ func storyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	}
 	s := setting{seed: *seed, scale: *scale}
 	run, err := playStory(ctx, acts, s, stdout, newStatus(stderr))
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(stderr, "loadgen story:", err)
 		return exitFail
 	}
