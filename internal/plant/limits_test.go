@@ -84,7 +84,7 @@ func TestOtherSignalsMeetTheirLimits(t *testing.T) {
 		for kind, limit := range map[string]plant.Limit{"inflight": l, "busy": l.Relaxed()} {
 			s.Sensor.Kind = kind
 			limit.MedianReversals += 2 // one swing more: that column is for the standing queue
-			results := runs(t, plant.Run{Scenario: s, Law: ladder.Default()}, 501, max(2, seedCount()/2))
+			results := runs(t, plant.Run{Scenario: s, Law: ladder.Default()}, 501, max(2, seedCount()/5))
 			require.Empty(t, limit.Judge(results), kind)
 		}
 	})
