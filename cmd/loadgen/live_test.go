@@ -59,6 +59,9 @@ func startShow(t *testing.T) string {
 // A person watches charges die in a flood, arms a layer and sees them recover;
 // then takes the dampers out and sees the ladder oscillate.
 func TestThePageShowsALayerSaveChargesAndFlapModeOscillate(t *testing.T) {
+	if underRace {
+		t.Skip("measures; runs without the race detector")
+	}
 	ctx := browser(t)
 	url := startShow(t)
 

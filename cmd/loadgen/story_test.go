@@ -21,6 +21,9 @@ import (
 
 // One act from end to end, on a real server: the others differ in their data.
 func TestTheRequestLimitersActIsTrue(t *testing.T) {
+	if underRace {
+		t.Skip("measures; runs without the race detector")
+	}
 	file := filepath.Join(t.TempDir(), "out.json")
 	code, out, stderr := loadgen(t.Context(), "story", "-acts", "rate", "-json", file)
 	require.Equal(t, exitOK, code, "%s%s", out, stderr)
