@@ -187,10 +187,3 @@ func (b *Bound) Exempt(a Attrs) bool {
 func (b *Bound) Client(peer netip.Addr, forwarded []string) netip.Addr {
 	return b.current.Load().policy.proxies.Client(peer, forwarded)
 }
-
-// ClientAddress is [Bound.Client] for an HTTP request; the zero Addr when the
-// connection has no IP address.
-func (b *Bound) ClientAddress(r *http.Request) netip.Addr {
-	peer, _ := key.ParseAddr(r.RemoteAddr)
-	return b.Client(peer, r.Header.Values("X-Forwarded-For"))
-}

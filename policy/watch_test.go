@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,6 +158,12 @@ func TestChangeWithoutAnEventIsFound(t *testing.T) {
 	require.NoError(t, os.Rename(write(t, rated(5)), target))
 	require.Equal(t, inForce, next(t, log))
 	require.Equal(t, int64(5), s.budget())
+}
+
+// Editors of another system end lines and begin files in their own way.
+func TestFileOfAnotherSystemIsRead(t *testing.T) {
+	_, err := policy.Load(write(t, "\ufeff"+strings.ReplaceAll(rated(3), "\n", "\r\n")))
+	require.NoError(t, err)
 }
 
 func TestWatchOfNoDirectoryIsAnError(t *testing.T) {

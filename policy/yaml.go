@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -74,7 +75,7 @@ func (r *reader) parse(data []byte) (root *node, ended bool) {
 		r.fail(nil, "", "is larger than %d bytes", maxBytes)
 		return nil, false
 	}
-	f, err := parseYAML(data)
+	f, err := parseYAML(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if err != nil {
 		e := &Error{File: r.file, Problem: "not YAML: " + err.Error()}
 		var syntax *yaml.SyntaxError

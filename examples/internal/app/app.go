@@ -51,9 +51,8 @@ func (s Service) Guard(path string, base engine.Config) (*Guarded, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	door := append([]weirhttp.Option{
-		weirhttp.Mux(s.Mux),                     // routes are the mux's patterns
-		weirhttp.ClientAddress(b.ClientAddress), // clients are behind the policy's trusted proxies
-		weirhttp.Logger(base.Logger),            // faults of its own
+		weirhttp.Mux(s.Mux),          // routes are the mux's patterns
+		weirhttp.Logger(base.Logger), // faults of its own
 	}, s.Door...)
 	h := weirhttp.Handler(e, b, door...)(s.Mux)
 	if s.Outside != nil {
