@@ -45,7 +45,7 @@ func ladderVerb(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		asJSON     = fs.Bool("json", false, "print every run as JSON")
 		trace      = fs.Bool("trace", false, "with -json: the level at every tick, too")
 		list       = fs.Bool("list", false, "print the built-in scenarios as JSON lines and exit")
-		sweep      = fs.Bool("sweep", false, "instead: for which delays and gains the ladder rings, as Markdown tables (a few minutes)")
+		sweep      = fs.Bool("sweep", false, "instead: for which delays and gains the ladder rings and what each damper is for, as Markdown tables (minutes)")
 		real       = fs.Bool("real", false, fmt.Sprintf("instead: one scenario on a real server with real clients, %d times as fast (minutes)", realSpeed))
 		svg        = fs.String("svg", "", "with -sweep: draw it to this `file`")
 	)

@@ -172,13 +172,23 @@ func TestSweepIsToldInTablesAndAPicture(t *testing.T) {
 	for range sweepGains {
 		r.gains = append(r.gains, make([]cell, len(sweepGains)))
 	}
+	r.variants, r.bursts = make([]cell, len(variants)), make([]cell, len(variants))
 	var table, svg strings.Builder
 	r.print(&table)
 	require.Contains(t, table.String(), "- damped, tick 1 s: rings from 20 s on")
+	require.Contains(t, table.String(), "| `Arm` 10 s |")
 	require.Contains(t, table.String(), "- flap, tick 10 s: rings from 0 s on")
 	r.draw(&svg)
 	require.Contains(t, svg.String(), "</svg>")
 	require.Equal(t, len(sweepLaws)*len(sweepTicks), strings.Count(svg.String(), "<polyline"))
+}
+
+func TestVariantsAreValidLaws(t *testing.T) {
+	for _, v := range variants {
+		law := ladder.Default()
+		v.change(&law)
+		require.NoError(t, law.Validate(), v.name)
+	}
 }
 
 func TestSweepStampsOnlyWhatItSays(t *testing.T) {

@@ -27,8 +27,9 @@ const sweepSeeds = 3
 // cell is the means over the seeds of one point of a sweep; peak is the highest
 // of all.
 type cell struct {
-	reversals, peak, critical, criticalShed, overShed, full float64
-	runs                                                    int
+	reversals, peak, critical, criticalShed, goodput, overShed, sick, full float64
+
+	runs, shut int // shut: never reopened
 }
 
 func newCell(runs []plant.Result) cell {
@@ -38,17 +39,24 @@ func newCell(runs []plant.Result) cell {
 		c.reversals += float64(r.Reversals) / n
 		c.critical += r.CriticalGoodput / n
 		c.criticalShed += float64(r.CriticalShed) / n
+		c.goodput += r.Goodput / n
 		c.overShed += r.OverShed / n
+		c.sick += r.Sick / n
 		c.full += r.Full / n
 		c.peak = max(c.peak, r.Peak)
+		if !r.Reopened {
+			c.shut++
+		}
 	}
 	return c
 }
 
-// sweepResult is both sweeps: delays[law][tick][delay], gains[shed][restore].
+// sweepResult is all sweeps: delays[law][tick][delay], gains[shed][restore], and
+// a point for every variant.
 type sweepResult struct {
-	delays [][][]cell
-	gains  [][]cell
+	delays           [][][]cell
+	gains            [][]cell
+	variants, bursts []cell
 }
 
 func sweepVerb(ctx context.Context, svg string, stdout, stderr io.Writer) int {
@@ -73,20 +81,14 @@ func sweepVerb(ctx context.Context, svg string, stdout, stderr io.Writer) int {
 
 func sweepAll(ctx context.Context, status *status) (sweepResult, error) {
 	var r sweepResult
-	total := len(sweepLaws)*len(sweepTicks)*len(sweepDelays) + len(sweepGains)*len(sweepGains)
-	done := 0
-	one := func(runs []plant.Run) (cell, error) {
-		results, err := plant.All(ctx, runs)
-		done++
-		status.show(fmt.Sprintf("%d of %d points", done, total))
-		return newCell(results), err
-	}
+	p := progress{ctx: ctx, status: status}
+	p.total = len(sweepLaws)*len(sweepTicks)*len(sweepDelays) + len(sweepGains)*len(sweepGains) + 2*len(variants)
 	for _, law := range sweepLaws {
 		var byTick [][]cell
 		for _, tick := range sweepTicks {
 			var row []cell
 			for _, delay := range sweepDelays {
-				c, err := one(plant.Seeds(delayRun(law, tick, delay), 1, sweepSeeds))
+				c, err := p.one(plant.Seeds(delayRun(law, tick, delay), 1, sweepSeeds))
 				if err != nil {
 					return r, err
 				}
@@ -99,7 +101,7 @@ func sweepAll(ctx context.Context, status *status) (sweepResult, error) {
 	for _, shed := range sweepGains {
 		var row []cell
 		for _, restore := range sweepGains {
-			c, err := one(gainRuns(shed, restore))
+			c, err := p.one(gainRuns(shed, restore))
 			if err != nil {
 				return r, err
 			}
@@ -107,7 +109,9 @@ func sweepAll(ctx context.Context, status *status) (sweepResult, error) {
 		}
 		r.gains = append(r.gains, row)
 	}
-	return r, nil
+	var err error
+	r.variants, r.bursts, err = sweepVariants(p.one)
+	return r, err
 }
 
 // delayRun is an overload of 20 minutes at twice the load, with a sensor that is
@@ -148,7 +152,7 @@ func gainRuns(shed, restore float64) []plant.Run {
 	return runs
 }
 
-// print writes both tables in Markdown and, below each, from where on it rings.
+// print writes the tables in Markdown and says from which delay on it rings.
 func (r sweepResult) print(w io.Writer) {
 	fmt.Fprint(w, "| law | tick s |")
 	for _, d := range sweepDelays {
@@ -187,6 +191,8 @@ func (r sweepResult) print(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
+	fmt.Fprintln(w)
+	r.printVariants(w)
 }
 
 // ringsFrom says from which delay on a row rings.
