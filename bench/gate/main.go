@@ -24,7 +24,7 @@ func main() {
 	flag.StringVar(&o.bench, "bench", ".", "benchmarks to compare, as go test -bench takes them")
 	flag.IntVar(&o.plan.rounds, "rounds", 10, "samples a side")
 	flag.IntVar(&o.plan.tries, "tries", 3, "runs a sample, of which the fastest counts")
-	flag.DurationVar(&o.plan.benchtime, "benchtime", 50*time.Millisecond, "time of one run")
+	flag.DurationVar(&o.plan.benchtime, "benchtime", 30*time.Millisecond, "time of one run")
 	flag.Float64Var(&o.rule.Alpha, "alpha", 0.01, "level of the Mann-Whitney test")
 	flag.Float64Var(&o.rule.Threshold, "threshold", 0.10, "rise of the median time that fails, as a share")
 	flag.StringVar(&o.out, "out", "", "directory for base.txt, head.txt (benchfmt) and verdicts.json")

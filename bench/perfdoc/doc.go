@@ -3,8 +3,9 @@
 //
 //	budget.json ──┐
 //	versus.json ──┼── <!-- table: name --> … <!-- end --> ──> docs/perf.md
-//	verdicts.json ┘                                       └─> docs/perf-keys.svg, docs/perf-memory.svg
+//	verdicts.json ┤                                       └─> docs/perf-keys.svg, docs/perf-memory.svg
+//	profile.txt ──┘
 //
-// The files come from bench/budget, bench/versus and bench/gate; make perf-doc
-// runs these first.
+// The files come from bench/budget, bench/versus, bench/gate and pprof; make
+// perf-doc runs these first.
 package main

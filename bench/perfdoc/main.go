@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	from := flag.String("from", "bin/perf", "directory of budget.json, versus.json and verdicts.json")
+	from := flag.String("from", "bin/perf", "directory of budget.json, versus.json, verdicts.json and profile.txt")
 	to := flag.String("to", "docs", "directory of perf.md and the charts")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -29,6 +29,7 @@ func main() {
 type inputs struct {
 	budget, versus *laps.Report
 	noise          []judge.Verdict // of the working tree against itself
+	profile        string          // where the time of a four-layer decision goes
 }
 
 func read(dir string) (in inputs, err error) {
@@ -38,6 +39,11 @@ func read(dir string) (in inputs, err error) {
 	if in.versus, err = laps.ReadJSON(filepath.Join(dir, "versus.json")); err != nil {
 		return in, err
 	}
+	profile, err := os.ReadFile(filepath.Join(dir, "profile.txt"))
+	if err != nil {
+		return in, err
+	}
+	in.profile = string(profile)
 	data, err := os.ReadFile(filepath.Join(dir, "verdicts.json"))
 	if err != nil {
 		return in, err

@@ -77,8 +77,11 @@ func TestUpdateWritesTheDocument(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(from, "verdicts.json"), noise, 0o644))
 
+	profile := "Type: cpu\nShowing nodes\n      flat  flat%   sum%        cum   cum%\n     0.17s 14.29% 14.29%      0.20s 16.80%  engine.(*Engine).Admit (inline)\n"
+	require.NoError(t, os.WriteFile(filepath.Join(from, "profile.txt"), []byte(profile), 0o644))
+
 	doc := "# Performance\n"
-	for _, name := range []string{"machine", "budgets", "figures", "versus", "notes", "memory", "benchmarks", "noise"} {
+	for _, name := range []string{"machine", "budgets", "figures", "versus", "notes", "memory", "benchmarks", "noise", "profile"} {
 		doc += "<!-- table: " + name + " --><!-- end -->\n"
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(to, "perf.md"), []byte(doc), 0o644))
@@ -99,6 +102,7 @@ func TestUpdateWritesTheDocument(t *testing.T) {
 		"| bytes per key | 1k keys | 1M keys |",
 		"| weir | 27 | 27 |",
 		"| `OneClaim/keys=1k-2` | 30.0 | ±2% | 0 | 0 |",
+		"| 14.29% | 16.80% | `engine.(*Engine).Admit (inline)` |",
 		"| too noisy to tell, even then | 1 |",
 		"| difference of the median times: median, largest | 2.1 %, 3.3 % |",
 	} {

@@ -24,6 +24,7 @@ func (in inputs) tables() map[string]string {
 		"memory":     in.memory(),
 		"benchmarks": in.benchmarks(),
 		"noise":      in.noiseTable(),
+		"profile":    in.profileTable(),
 	}
 }
 
@@ -223,6 +224,20 @@ func (in inputs) noiseTable() string {
 		{"difference of the median times: median, largest", percent(d.Median) + ", " + percent(slices.Max(deltas))},
 		{"scatter of a median: median, largest", percent(s.Median) + ", " + percent(slices.Max(scatters))},
 	})
+}
+
+// profileTable is the rows of pprof's -top output.
+func (in inputs) profileTable() string {
+	var rows [][]string
+	for line := range strings.Lines(in.profile) {
+		f := strings.Fields(line)
+		// flat flat% sum% cum cum% name, where a name may have blanks
+		if len(f) < 6 || !strings.HasSuffix(f[1], "%") {
+			continue
+		}
+		rows = append(rows, []string{f[1], f[4], "`" + strings.Join(f[5:], " ") + "`"})
+	}
+	return markdown([]string{"itself:", "with what it calls:", "function"}, rows)
 }
 
 // figure writes three digits.
