@@ -20,7 +20,6 @@ type ids struct {
 	rules  [maxIDs]atomic.Pointer[bucket.Rule]
 	shadow [maxIDs]atom.Bool
 	spills [maxIDs]atom.Bool // overflow words of the id have been used
-	dying  [maxIDs]atom.Bool // retired: idle words are erased
 
 	mu   sync.Mutex
 	used [maxIDs]bool

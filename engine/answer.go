@@ -1,0 +1,113 @@
+package engine
+
+import "math"
+
+// gating is the decision of the enforced claims that refuse: the one that waits
+// longest gates.
+func (e *Engine) gating(f *frame, now int64) Decision {
+	var gate Decision
+	for i := range f.steps {
+		s := &f.steps[i]
+		if !s.refused {
+			continue
+		}
+		if s.act == watch {
+			e.wouldRefuse(f, s, now)
+			continue
+		}
+		d := e.verdict(f, s, now)
+		e.told(f, s, now)
+		if gate.Layer == LayerNone || later(d, gate) {
+			gate = d
+		}
+	}
+	return gate
+}
+
+func later(a, b Decision) bool {
+	return b.RetryAfter >= 0 && (a.RetryAfter < 0 || a.RetryAfter > b.RetryAfter)
+}
+
+// told lets a synced limit know of a refusal: refused demand is demand.
+func (e *Engine) told(f *frame, s *step, now int64) {
+	if s.l.shared != nil && !s.never {
+		s.l.shared.Refused(f.claim(s).Key, f.sync(s).SharedStep, now, s.Cost)
+	}
+}
+
+// shadows charges the limits that only watch, each for itself: one that would
+// have refused is counted and holds nothing.
+func (e *Engine) shadows(f *frame, now int64) {
+	for s := next(f.steps, watch); s != nil; s = next(f.steps, watch) {
+		f.at = int(s.index)
+		s.act = skip
+		switch {
+		case s.never:
+		case s.refused && s.l.shared == nil:
+			s.done = e.take(s, now) // decides again, on the true time
+		default:
+			s.done = e.commit(f, s, now)
+		}
+		if s.refused = !s.done; s.refused {
+			e.wouldRefuse(f, s, e.time.Now())
+		}
+	}
+}
+
+// watching counts what shadow limits would have refused of a request that a
+// later layer refuses.
+func (e *Engine) watching(f *frame) {
+	for i := range f.steps {
+		if s := &f.steps[i]; s.act == watch && s.refused {
+			e.wouldRefuse(f, s, e.time.Now())
+		}
+	}
+}
+
+// grant fills the ticket of an admitted request.
+func (e *Engine) grant(t *Ticket, f *frame) {
+	t.d.Remaining = math.MaxInt64
+	for i := range f.steps {
+		s := &f.steps[i]
+		if !s.done {
+			continue
+		}
+		if s.l.holds {
+			t.keep(f, s)
+		}
+		if s.act == enforce {
+			if left := e.left(f, s); left < t.d.Remaining {
+				t.d.Remaining, t.d.Limit = left, s.l.id
+			}
+		}
+	}
+	if t.d.Limit == 0 {
+		t.d.Remaining = -1
+	}
+	t.open = true
+	if e.adaptive.Load() != nil {
+		t.since = e.time.Now()
+	}
+	e.counted(t, f.class)
+}
+
+// counted counts an admission, and now and then watches its ticket.
+func (e *Engine) counted(t *Ticket, class Class) {
+	n := e.tally().admitted[class].Add(1)
+	if t.n > 0 && n%sampleEvery == 0 {
+		e.sample(t)
+	}
+}
+
+// refuse fills the ticket of a refused request.
+func (e *Engine) refuse(t *Ticket, f *frame, p *plan, d Decision) {
+	t.d = d
+	switch {
+	case d.Limit != 0:
+		p.limits[d.Limit].ctl.tally(e.stripeMask).refused[f.class][d.Reason].Add(1)
+	case d.Layer == Worker:
+		e.tally().ladder[f.class].Add(1)
+	case d.Layer == Fleet:
+		e.tally().gate[f.class].Add(1)
+	}
+}
