@@ -46,15 +46,14 @@ func BenchmarkOverrideLookup(b *testing.B) {
 		known = append(known, h.Key("known", fmt.Sprint(i)))
 		others = append(others, h.Key("other", fmt.Sprint(i)))
 	}
-	type entry struct{ id engine.LimitID }
-	x := xsync.NewMapOfWithHasher[key.Key, *entry](func(k key.Key, seed uint64) uint64 { return k.H ^ seed })
+	x := xsync.NewMapOfWithHasher[key.Key, *engine.LimitID](func(k key.Key, seed uint64) uint64 { return k.H ^ seed })
 	var m sync.Map
 	var mu sync.RWMutex
-	locked := map[key.Key]*entry{}
+	locked := map[key.Key]*engine.LimitID{}
 	for _, k := range known {
-		x.Store(k, &entry{})
-		m.Store(k, &entry{})
-		locked[k] = &entry{}
+		x.Store(k, new(engine.LimitID))
+		m.Store(k, new(engine.LimitID))
+		locked[k] = new(engine.LimitID)
 	}
 	for name, load := range map[string]func(key.Key) bool{
 		"xsync.MapOf": func(k key.Key) bool { _, ok := x.Load(k); return ok },
