@@ -91,7 +91,9 @@ func TestCloseAtAnyMomentAndTwice(t *testing.T) {
 	for range 50 {
 		open, closed := tokens("open", 1, time.Hour, 1), tokens("closed", 1, time.Hour, 1)
 		closed.Fail = engine.FailClosed
-		e := engine.Must(engine.New(limits(open, closed, inFlight("jobs", 100))))
+		cfg := limits(open, closed, inFlight("jobs", 100))
+		cfg.MaxEntries = 100
+		e := engine.Must(engine.New(cfg))
 		id := func(name string) engine.LimitID { id, _ := e.Limit(name); return id }
 		k := e.Key("u")
 		var held []*engine.Ticket

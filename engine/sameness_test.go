@@ -77,9 +77,9 @@ func TestShadowLimitsChangeNothing(t *testing.T) {
 func TestReclaimIsLossless(t *testing.T) {
 	cfg := engine.Config{Limits: []engine.Limit{tokens("api", 100, time.Second, 3), inFlight("jobs", 2)}}
 	cfg.MaxEntries = 1 << 14
-	roomy, _ := history(t, cfg, 3000, 20_000, false)
+	roomy, _ := history(t, cfg, 2000, 10_000, false)
 	cfg.MaxEntries = 100
-	tight, s := history(t, cfg, 3000, 20_000, false)
+	tight, s := history(t, cfg, 2000, 10_000, false)
 	for _, l := range s.Limits {
 		require.Zero(t, l.Overflow, "%s: the table is too small to compare", l.Name)
 	}
