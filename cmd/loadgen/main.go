@@ -32,6 +32,7 @@ var verbs = []verb{
 	{"live", "the story in a browser, with switches and things that break", liveVerb},
 	{"attack", "drive a service in an open loop and measure it honestly", attackVerb},
 	{"replay", "recorded traffic through a policy: who would have been refused", replayVerb},
+	{"fleet", "many engines over one Redis: overshoot, fairness, faults", fleetVerb},
 	{"report", "one HTML file with tables and charts from the JSON of any run", reportVerb},
 	{"ladder", "overloads in virtual time against the damped ladder and its flap mode", ladderVerb},
 }
