@@ -17,7 +17,7 @@ func (f *Fleet) Manual(host engine.SyncHost, seed uint64) {
 	f.rand = rand.New(rand.NewPCG(seed, 1))
 	f.newBoot()
 	f.host, f.log = host, host.Logger()
-	f.ledger.alone(f, host.GateUse())
+	f.ledger.begin(f, host.GateUse())
 }
 
 // Step makes what is to be sent now.

@@ -100,7 +100,7 @@ func (f *Fleet) Start(host engine.SyncHost) error {
 		return errors.New("fleet: started already: every engine needs a Fleet of its own")
 	}
 	f.host, f.log = host, host.Logger()
-	f.ledger.alone(f, host.GateUse())
+	f.ledger.begin(f, host.GateUse())
 	f.run()
 	return nil
 }

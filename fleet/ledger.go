@@ -28,18 +28,26 @@ type ledger struct {
 	hurried bool          // the beat on its way was made for that
 	vain    bool          // and the last such brought nothing
 	strange bool
+	apart   bool // it has used its part without ever having been heard
 	bounded bool // the gate has a total of the fleet's
 }
 
-// alone gives the gate what is safe without having heard of the fleet: the
-// instance's own part.
-func (g *ledger) alone(f *Fleet, use engine.GateUse) {
+// begin gives the gate what is safe before the fleet has been heard: its own
+// part of the capacity that it brings along, and nothing of one that the
+// others have leased already.
+func (g *ledger) begin(f *Fleet, use engine.GateUse) {
 	g.wake = make(chan struct{}, 1)
-	if use.Capacity == 0 {
-		return
+	if use.Capacity > 0 && f.cfg.Reservation.Fixed == 0 {
+		g.alone(f, use)
+	} else if use.Capacity > 0 {
+		f.host.LeaseGate(engine.GateLease{Wake: g.wake})
 	}
+}
+
+// alone gives the gate what it may use when the fleet does not answer at all.
+func (g *ledger) alone(f *Fleet, use engine.GateUse) {
 	g.quota = int(g.safe(f, use))
-	g.base = g.quota
+	g.base, g.apart = g.quota, true
 	f.host.LeaseGate(engine.GateLease{Other: g.quota, Fallback: g.base, Wake: g.wake})
 }
 
@@ -64,9 +72,17 @@ func (g *ledger) next(f *Fleet, now int64, regular bool) *Beat {
 	}
 	use := f.host.GateUse()
 	r := f.cfg.Reservation
-	held := 0.0
-	if g.heard != 0 && now <= g.until {
+	// Without a valid lease it still uses its base, which the store must not give
+	// away because a beat that said otherwise was never answered.
+	held, base := 0.0, 0.0
+	if g.heard != 0 || g.apart {
+		base = float64(g.base)
+	}
+	switch {
+	case g.heard != 0 && now <= g.until:
 		held = float64(g.quota)
+	default:
+		held = min(float64(g.quota), base)
 	}
 	want := math.Ceil(1.25*float64(max(use.Peak, use.Other))) + 1 + min(float64(use.Refused), float64(use.Capacity))
 	ttl := float64(f.cfg.ttl()) / 1e3
@@ -76,7 +92,7 @@ func (g *ledger) next(f *Fleet, now int64, regular bool) *Beat {
 		Held: held, Want: want, U: f.rand.Float64(),
 		TTL: ttl, Hold: max(ttl, float64(r.Request)/1e3), Grace: float64(r.Grace) / 1e3,
 		Reserve: use.Reserve, Fixed: float64(r.Fixed), Expected: float64(f.cfg.Expected),
-		Known: g.reply.Instances, Alone: g.safe(f, use),
+		Known: g.reply.Instances, Alone: g.safe(f, use), Base: base,
 		Shards: float64(len(f.lanes)), Signature: g.signature(f, use),
 	}
 	if use.Capacity == 0 {
@@ -157,6 +173,9 @@ func (g *ledger) silent(f *Fleet, c *call, now int64) {
 	if g.failing == 0 {
 		g.failing = c.sent
 		f.log.Warn("fleet: no answer to the instance's report; the gate goes on with its lease, then with its own part", "error", c.err)
+	}
+	if g.heard == 0 && !g.apart && c.beat.Capacity > 0 {
+		g.alone(f, engine.GateUse{Capacity: int(c.beat.Capacity), Reserve: c.beat.Reserve})
 	}
 	if g.bounded && now-g.heard > 2*int64(f.cfg.ttl()) { // what the others use is not known any more
 		g.bounded = false

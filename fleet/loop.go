@@ -65,9 +65,8 @@ func (f *Fleet) restart() {
 }
 
 func (f *Fleet) ticks() {
-	f.mu.Lock()
-	timer := time.NewTimer(time.Duration(f.rand.Float64() * float64(f.cfg.Period)))
-	f.mu.Unlock()
+	timer := time.NewTimer(0) // the first report goes out at once
+	first := true
 	urgent := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	defer urgent.Stop()
@@ -103,7 +102,10 @@ func (f *Fleet) ticks() {
 					f.loop.results <- c
 				}()
 			}
-			if regular {
+			if regular && first {
+				first = false
+				timer.Reset(time.Duration(f.rand.Float64() * float64(f.cfg.Period))) // a phase of its own
+			} else if regular {
 				timer.Reset(f.pause())
 			}
 			return true

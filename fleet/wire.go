@@ -115,7 +115,7 @@ type Beat struct {
 	Capacity  float64 // of this instance
 	Critical  float64 // in flight
 	Other     float64 // in flight
-	Held      float64 // non-critical requests it may have in flight by a valid lease; 0: none
+	Held      float64 // non-critical requests it may have in flight now
 	Want      float64
 	U         float64 // a random fraction that rounds a grant
 	TTL       float64 // of a lease, us
@@ -126,6 +126,7 @@ type Beat struct {
 	Expected  float64 // instances to expect at least; 0: unknown
 	Known     float64 // instances as of the last reply; 0: none yet
 	Alone     float64 // what is safe without any lease
+	Base      float64 // what it falls back to now when its lease runs out
 	Shards    float64
 	Signature float64 // of the group's configuration: the same on every instance
 }

@@ -2,14 +2,14 @@
 -- group and runs by itself, so what it has leased never passes the allocation.
 --
 -- KEYS  the group: a hash of one record per instance, and when it was made
--- ARGV  the instance's name, 17 packed doubles, ms to keep the group
+-- ARGV  the instance's name, 18 packed doubles, ms to keep the group
 local t = redis.call('TIME')
 local now = (t[1] - 1700000000) * 1000000 + t[2]
 local floor, max, min = math.floor, math.max, math.min
 local me = ARGV[1]
 local a = {}
 for p = 1, #ARGV[2] - 7, 8 do a[#a + 1] = struct.unpack('<d', ARGV[2], p) end
-local tick, cap, crit, other, held, want, U, ttl, hold, grace, reserve, fixed, expected, known, alone, shards, signature = unpack(a)
+local tick, cap, crit, other, held, want, U, ttl, hold, grace, reserve, fixed, expected, known, alone, mybase, shards, signature = unpack(a)
 
 if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then redis.call('DEL', KEYS[1]) end
 local all = redis.call('HGETALL', KEYS[1])
@@ -58,12 +58,14 @@ else
   if wants <= L then aim = want + (L - wants) / n else aim = max(min(want, L / n), L * want / wants) end
   g = min(floor(aim + U), free)
   if learning then
-    if known > 0 then g = min(g, max(held, min(base, free))) else g = min(g, alone, free) end
+    -- Others may hold what the store has forgotten: nobody gets more than it has.
+    g = min(g, known > 0 and held or alone)
   end
-  -- A smaller lease counts only when the instance has said that it keeps to it.
+  -- A smaller lease, or base, counts only when the instance has said that it
+  -- keeps to it.
   local q = max(g, held, other)
   redis.call('HSET', KEYS[1], me,
-    struct.pack('<dddddddddd', cap, crit, other, q, want, now, base, tick, shards, signature))
+    struct.pack('<dddddddddd', cap, crit, other, q, want, now, max(base, mybase), tick, shards, signature))
   if fresh then redis.call('HSET', KEYS[1], 'born', string.format('%.0f', born)) end
   if #gone > 0 then redis.call('HDEL', KEYS[1], unpack(gone)) end
   redis.call('PEXPIRE', KEYS[1], ARGV[3])

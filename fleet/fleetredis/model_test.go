@@ -255,7 +255,7 @@ func TestModelAndScriptAgreeOnTheReservation(t *testing.T) {
 		known := float64(d.r.IntN(4))
 		b := &fleet.Beat{Group: "g", Tick: ticks[boot], Capacity: 100, Critical: float64(d.r.IntN(20)), Other: float64(d.r.IntN(60)),
 			Held: float64(d.r.IntN(2) * d.r.IntN(90)), Want: float64(d.r.IntN(150)), U: d.r.Float64(), TTL: 1e6, Hold: 2e6,
-			Grace: 8e6, Reserve: 0.2, Expected: float64(d.r.IntN(2) * 4), Known: known, Alone: 20,
+			Grace: 8e6, Reserve: 0.2, Expected: float64(d.r.IntN(2) * 4), Known: known, Alone: 20, Base: float64(d.r.IntN(60)),
 			Shards: float64(16 + d.r.IntN(50)/49), Signature: 5}
 		if d.chance(0.5) {
 			b.Fixed = 200

@@ -69,8 +69,7 @@ func New(redisOptions redis.UniversalOptions, o Options) (*Transport, error) {
 	u.MaxRedirects = 3
 	u.ContextTimeoutEnabled = true
 	u.DialTimeout = orDefault(u.DialTimeout, 200*time.Millisecond)
-	u.PoolSize = orDefault(u.PoolSize, 3) // a push, a push to shards in trouble, a beat
-	u.MinIdleConns = orDefault(u.MinIdleConns, 1)
+	u.PoolSize = orDefault(u.PoolSize, 2) // of each server: a push, and a beat or a push to a shard in trouble
 	u.DisableIdentity = true
 	if u.MaintNotificationsConfig == nil {
 		u.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
@@ -271,7 +270,7 @@ func double(s string, i int) float64 {
 func (t *Transport) Beat(ctx context.Context, boot fleet.Boot, b *fleet.Beat) (r fleet.BeatReply, err error) {
 	var packed []byte
 	for _, x := range [...]float64{float64(b.Tick), b.Capacity, b.Critical, b.Other, b.Held, b.Want, b.U, b.TTL, b.Hold,
-		b.Grace, b.Reserve, b.Fixed, b.Expected, b.Known, b.Alone, b.Shards, b.Signature} {
+		b.Grace, b.Reserve, b.Fixed, b.Expected, b.Known, b.Alone, b.Base, b.Shards, b.Signature} {
 		packed = binary.LittleEndian.AppendUint64(packed, math.Float64bits(x))
 	}
 	calls := []call{{script: &t.beat, args: []any{nil, nil, 1, t.GroupName(b.Group), boot[:], packed, int(fleet.GroupTTL / 1000)}}}

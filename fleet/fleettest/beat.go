@@ -84,12 +84,12 @@ func (s *Store) Beat(now float64, boot fleet.Boot, b *fleet.Beat) fleet.BeatRepl
 	r.Quota = min(math.Floor(aim(b.Want, wants, all, r.Instances)+b.U), free)
 	if learning {
 		if b.Known > 0 {
-			r.Quota = min(r.Quota, max(b.Held, min(r.Base, free)))
+			r.Quota = min(r.Quota, b.Held)
 		} else {
-			r.Quota = min(r.Quota, b.Alone, free)
+			r.Quota = min(r.Quota, b.Alone)
 		}
 	}
-	g.rec[boot] = Record{b.Capacity, b.Critical, b.Other, max(r.Quota, b.Held, b.Other), b.Want, now, r.Base, b.Tick, b.Shards, b.Signature}
+	g.rec[boot] = Record{b.Capacity, b.Critical, b.Other, max(r.Quota, b.Held, b.Other), b.Want, now, max(r.Base, b.Base), b.Tick, b.Shards, b.Signature}
 	for _, who := range gone {
 		delete(g.rec, who)
 	}
