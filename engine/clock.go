@@ -149,7 +149,7 @@ func (c *ManualClock) Advance(d time.Duration) {
 		}
 		c.move(step)
 		for _, e := range engines {
-			e.tick(e.time.Now())
+			e.beat()
 		}
 		if now+step >= end {
 			return

@@ -163,7 +163,7 @@ func (e *Engine) Close() error {
 
 // run starts the ticker: a goroutine, or the clock's own hand.
 func (e *Engine) run(c Clock) {
-	e.tick(e.time.Now())
+	e.beat()
 	if m, ok := c.(*ManualClock); ok {
 		m.add(e)
 		return
@@ -177,10 +177,15 @@ func (e *Engine) run(c Clock) {
 			case <-e.stop:
 				return
 			case <-t.C:
-				e.tick(e.time.Now())
+				e.beat()
 			}
 		}
 	}()
+}
+
+// beat is one tick. Whatever is wrong inside, it must not end the process.
+func (e *Engine) beat() {
+	e.quietly(func() { e.tick() })
 }
 
 // lease bounds the gate by what the fleet allows this instance.

@@ -62,8 +62,10 @@ func due(last *int64, now int64, every time.Duration) bool {
 	return true
 }
 
-// tick runs everything that is due.
-func (e *Engine) tick(now int64) {
+// tick runs everything that is due, whatever of it fails.
+func (e *Engine) tick() { e.quietly(func() { e.runDue(e.time.Now()) }) }
+
+func (e *Engine) runDue(now int64) {
 	t := &e.ticker
 	p := e.plan.Load()
 	e.time.Publish(now)
@@ -77,13 +79,13 @@ func (e *Engine) tick(now int64) {
 		e.sampleWorkers(w, now)
 	}
 	if due(&t.stepped, now, law(p.cfg).Tick) {
-		e.stepLadder(p, now)
+		e.quietly(func() { e.stepLadder(p, now) })
 	}
 	if a := e.adaptive.Load(); a != nil {
 		g := p.cfg.Gate
 		e.gate.Resize(gate.Allocation(a.Limit(), g.Reserve), g.HardCap)
 	}
-	e.followWall(p, now)
+	e.quietly(func() { e.followWall(p, now) })
 	e.sweep(p, now-t.last)
 	if due(&t.drained, now, drainEvery) {
 		e.drain(p)
@@ -200,7 +202,7 @@ func (e *Engine) followWall(p *plan, now int64) {
 	t.dated = now
 	for i := range p.limits {
 		if l := &p.limits[i]; l.live && l.kind == Quota {
-			l.rule.Calendar().Update(now, wall)
+			e.quietly(func() { l.rule.Calendar().Update(now, wall) })
 		}
 	}
 }
