@@ -185,7 +185,7 @@ func (e *Engine) run(c Clock) {
 
 // beat is one tick. Whatever is wrong inside, it must not end the process.
 func (e *Engine) beat() {
-	e.quietly(func() { e.tick() })
+	e.quietly(func() { e.tick(e.time.Now()) })
 }
 
 // lease bounds the gate by what the fleet allows this instance.

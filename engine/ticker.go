@@ -62,10 +62,9 @@ func due(last *int64, now int64, every time.Duration) bool {
 	return true
 }
 
-// tick runs everything that is due, whatever of it fails.
-func (e *Engine) tick() { e.quietly(func() { e.runDue(e.time.Now()) }) }
-
-func (e *Engine) runDue(now int64) {
+// tick runs everything that is due. What may fail for reasons of its own keeps
+// nothing else from being done.
+func (e *Engine) tick(now int64) {
 	t := &e.ticker
 	p := e.plan.Load()
 	e.time.Publish(now)
