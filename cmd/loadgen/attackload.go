@@ -186,7 +186,7 @@ func (o *attackOptions) curve() (arrival.Curve, error) {
 		}
 		c = arrival.Sine{Mean: r.PerSecond(), Amp: swing, Period: period}
 	default:
-		return bad(errors.New("must be constant, ramp:..., step:... or sine:..."))
+		return bad(errors.New("must be constant, ramp:TO, step:RATE@TIME,RATE@TIME or sine:SWING@PERIOD"))
 	}
 	if err := arrival.Check(c); err != nil {
 		return bad(err)

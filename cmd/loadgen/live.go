@@ -16,6 +16,7 @@ import (
 	"github.com/weir-go/weir/cmd/loadgen/internal/shop"
 	"github.com/weir-go/weir/cmd/loadgen/internal/target"
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/ladder"
 )
 
@@ -37,20 +38,21 @@ func liveVerb(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	fs := newFlagSet("live", stderr, liveHelp)
 	addr := fs.String("addr", "127.0.0.1:8321", "where the page is served; port 0 takes any free one")
 	seed := fs.Uint64("seed", 1, "what the traffic is drawn from")
+	redisAddr := fs.String("redis", "", "share the request limit with a second instance over the Redis at this `address`, and let it fail")
 	if code, ok := parseFlags(fs, args, stderr); !ok {
 		return code
 	}
 	if _, _, err := net.SplitHostPort(*addr); err != nil {
 		return usageError(stderr, "live", fmt.Errorf("-addr %q: %w", *addr, err))
 	}
-	show, err := newShow(setting{seed: *seed, scale: liveScale})
+	show, err := newShow(setting{seed: *seed, scale: liveScale}, *redisAddr)
 	if err != nil {
 		fmt.Fprintln(stderr, "loadgen live:", err)
 		return exitFail
 	}
 	l, err := net.Listen("tcp", *addr)
 	if err != nil {
-		fmt.Fprintln(stderr, "loadgen live:", errors.Join(err, show.stage.close()))
+		fmt.Fprintln(stderr, "loadgen live:", errors.Join(err, show.close()))
 		return exitFail
 	}
 	fmt.Fprintf(stdout, "Open http://%s in a browser. The shop itself is at %s. The ladder's time is compressed %d times.\n", l.Addr(), show.stage.url, liveScale)
@@ -69,6 +71,8 @@ type show struct {
 	stage   *stage
 	hub     live.Hub
 	traffic *traffic
+	sibling *sibling     // nil: there is no fleet
+	syncer  *fleet.Fleet // of the stage's engine; nil: there is no fleet
 
 	turning sync.Mutex // one knob at a time
 	knobs   map[string]float64
@@ -112,6 +116,7 @@ type liveSample struct {
 	Allocation int                  `json:"allocation"`
 	P50        *float64             `json:"p50"`
 	P99        *float64             `json:"p99"`
+	Sync       string               `json:"sync,omitempty"`
 }
 
 // liveState is how the controls stand.
@@ -121,22 +126,43 @@ type liveState struct {
 	Fleet bool               `json:"fleet"` // there is a store that can fail
 }
 
-func newShow(s setting) (*show, error) {
+// newShow opens the stage; redisAddr is where the fleet meets, "" for none.
+func newShow(s setting, redisAddr string) (*show, error) {
 	sh := &show{
 		setting: s, charges: record.New(), traffic: newTraffic(s.seed), news: "a quiet day",
 		knobs: map[string]float64{"rate": 0, "concurrency": 0, "fleet": 0, "worker": 0, "flood": 0, "export": 0, "slow": 0, "loss": 0, "flap": 0},
 	}
 	var err error
+	if redisAddr != "" {
+		if sh.sibling, err = newSibling(redisAddr); err != nil {
+			return nil, err
+		}
+		sh.knobs["outage"] = 0
+		if sh.syncer, err = newSyncer(sh.sibling.link.Addr()); err != nil {
+			return nil, errors.Join(err, sh.close())
+		}
+	}
 	if sh.stage, err = newStage(s.seed, func(shop *shop.Shop) engine.Config { return sh.config(shop, false) }); err != nil {
-		return nil, err
+		return nil, errors.Join(err, sh.close())
 	}
 	// The configuration has all layers; which of them are armed is a mode.
 	for _, layer := range armed {
 		if err := sh.stage.engine.SetMode(layer, engine.Off); err != nil {
-			return nil, errors.Join(err, sh.stage.close())
+			return nil, errors.Join(err, sh.close())
 		}
 	}
 	return sh, nil
+}
+
+// close ends the stage and the fleet, as far as there are any.
+func (sh *show) close() (err error) {
+	if sh.stage != nil {
+		err = sh.stage.close()
+	}
+	if sh.sibling != nil {
+		err = errors.Join(err, sh.sibling.close())
+	}
+	return err
 }
 
 // armed are the layers' names, which are those of their switches.
@@ -152,6 +178,9 @@ func (sh *show) config(s *shop.Shop, flap bool) engine.Config {
 	}
 	if flap {
 		c.Ladder.Law = compress(ladder.Flap(), sh.setting.scale)
+	}
+	if sh.syncer != nil {
+		shareLimit(&c, sh.syncer)
 	}
 	return c
 }
@@ -201,6 +230,12 @@ func (sh *show) do(name string, value float64, on bool) error {
 		sh.stage.shop.Slow(float64(choose(liveSlow, 1)))
 	case "loss":
 		sh.stage.shop.Pool.Resize(choose(liveLeft, workers))
+	case "outage":
+		if on {
+			sh.sibling.link.Cut()
+		} else {
+			sh.sibling.link.Mend()
+		}
 	case "flap":
 		return sh.stage.engine.Swap(sh.config(sh.stage.shop, on))
 	default:
@@ -214,7 +249,9 @@ func (sh *show) do(name string, value float64, on bool) error {
 }
 
 // tell publishes how the controls stand; sh.turning is held.
-func (sh *show) tell() { sh.hub.State(liveState{Knobs: sh.knobs, News: sh.news}) }
+func (sh *show) tell() {
+	sh.hub.State(liveState{Knobs: sh.knobs, News: sh.news, Fleet: sh.sibling != nil})
+}
 
 func newsOf(name string, value float64, on bool) string {
 	texts := map[string][2]string{
@@ -225,6 +262,7 @@ func newsOf(name string, value float64, on bool) string {
 		"export":      {"the export is over", "one customer exports its books: slow reads, many at once"},
 		"slow":        {"the database is well again", "the database slows down"},
 		"loss":        {"all workers are back", fmt.Sprintf("%d of %d workers are left", liveLeft, workers)},
+		"outage":      {"the Redis is back", "the Redis is gone: each instance goes on with its own part"},
 		"flap":        {"the dampers are in again", "FLAP MODE: I got rid of test-mode traffic! Everything is fine! I brought it back! Everything is awful!"},
 	}
 	if t, ok := texts[name]; ok {
@@ -246,7 +284,7 @@ const liveEvery = 250 * time.Millisecond
 func (sh *show) run(ctx context.Context, l net.Listener) error {
 	to, err := target.NewHTTP(sh.stage.url, target.HTTPOptions{Timeout: patience})
 	if err != nil {
-		return errors.Join(err, l.Close(), sh.stage.close())
+		return errors.Join(err, l.Close(), sh.close())
 	}
 	defer to.Close()
 	sh.turning.Lock()
@@ -261,6 +299,14 @@ func (sh *show) run(ctx context.Context, l net.Listener) error {
 		defer close(sampled)
 		sh.sample(ctx, start)
 	}()
+	if sh.sibling != nil {
+		met := make(chan struct{})
+		defer func() { <-met }()
+		go func() {
+			defer close(met)
+			sh.sibling.run(ctx, sh.traffic.floodRate)
+		}()
+	}
 	drive.Run(ctx, func() (*target.Request, bool) {
 		r := sh.traffic.next()
 		sh.offer(r)
@@ -272,7 +318,7 @@ func (sh *show) run(ctx context.Context, l net.Listener) error {
 	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
 	}
-	return errors.Join(err, sh.stage.close())
+	return errors.Join(err, sh.close())
 }
 
 func (sh *show) offer(r *target.Request) {
@@ -346,6 +392,9 @@ func (sh *show) sample(ctx context.Context, start time.Time) {
 				success := 100 * float64(sum.Served) / float64(ended)
 				s.Success = &success
 			}
+		}
+		if sh.sibling != nil {
+			s.Sync = syncNews(e.Fleet)
 		}
 		sh.hub.Sample(s)
 	}

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +17,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/redistest"
 )
 
 // browser returns a context of a real Chromium. Without one the test is
@@ -39,10 +45,11 @@ func browser(t *testing.T) context.Context {
 	return ctx
 }
 
-// startShow runs a show until the test ends and returns the page's address.
-func startShow(t *testing.T) string {
+// startShow runs a show until the test ends and returns the page's address;
+// redis is where its fleet meets, "" for none.
+func startShow(t *testing.T, redis string) string {
 	t.Helper()
-	sh, err := newShow(setting{seed: 1, scale: maxScale})
+	sh, err := newShow(setting{seed: 1, scale: maxScale}, redis)
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -63,7 +70,7 @@ func TestThePageShowsALayerSaveChargesAndFlapModeOscillate(t *testing.T) {
 		t.Skip("measures; runs without the race detector")
 	}
 	ctx := browser(t)
-	url := startShow(t)
+	url := startShow(t, "")
 
 	var mu sync.Mutex
 	var console []string
@@ -118,4 +125,40 @@ func TestThePageShowsALayerSaveChargesAndFlapModeOscillate(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	require.Empty(t, console, "the console stays clean:\n%s", strings.Join(console, "\n"))
+}
+
+// With a fleet the page can take its store away and give it back; the knobs are
+// what the page uses.
+func TestAShowWithAFleetLosesItsStoreAndFindsItAgain(t *testing.T) {
+	url := startShow(t, redistest.Start(t).Addr)
+	resp, err := http.Get(url + "/events")
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	until := func(want string) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); lines.Scan(); {
+			if regexp.MustCompile(want).MatchString(lines.Text()) {
+				return
+			}
+			require.Less(t, time.Now(), deadline, want)
+		}
+		require.Fail(t, "the stream ended", want)
+	}
+	turn := func(name string, value int) {
+		t.Helper()
+		resp, err := http.Post(url+"/knobs", "application/json", strings.NewReader(fmt.Sprintf(`{"name":%q,"value":%d}`, name, value)))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusNoContent, resp.StatusCode)
+	}
+	until(`"fleet":true`)
+	turn("rate", 1)
+	turn("flood", 200)
+	until(`2 instances share the request limit; last exchange 0\.`)
+	turn("outage", 1)
+	until(`last exchange [2-9]\.`)
+	until(`"limited":[1-9]`) // the limit goes on
+	turn("outage", 0)
+	until(`last exchange 0\.`)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // traffic draws requests without end, at rates that can be changed while it
-// goes on. next is for one goroutine; the setters are safe with it.
+// goes on. next is for one goroutine; the other methods are safe with it.
 type traffic struct {
 	rng  *rand.Rand
 	due  time.Duration
@@ -39,6 +39,12 @@ func (t *traffic) setFlood(perSecond float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.flood = perSecond
+}
+
+func (t *traffic) floodRate() float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.flood
 }
 
 func (t *traffic) setExport(on bool) {
