@@ -86,9 +86,9 @@ func newRefusal(k refusalKey, limit string, shed codes.Code) *refusal {
 	}
 }
 
-// roundUp makes few waits out of many: to 1/100 of a second below one second,
-// and from there in steps of at most a tenth of the wait or a second. It never
-// shortens one; negative is never.
+// roundUp makes few waits out of many: it lengthens one by up to 1/100 of a
+// second below one second, by up to a second below a minute, and by less than a
+// sixth above. It never shortens one; negative is never.
 func roundUp(d time.Duration) time.Duration {
 	unit := time.Hour
 	switch {

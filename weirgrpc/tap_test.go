@@ -97,6 +97,20 @@ func TestATapAloneGivesBackWhenTheStreamEnds(t *testing.T) {
 	require.Equal(t, admitted, other.Snapshot().Admitted)
 }
 
+func TestATapsTicketIsTakenOnce(t *testing.T) {
+	e := newEngine(t, engine.Config{Clock: still(), Limits: []engine.Limit{bucket("api", 1, time.Hour, 10)}})
+	b := by(t, e, "api")
+	opts := append([]grpc.ServerOption{grpc.InTapHandle(weirgrpc.Tap(e, b))}, weirgrpc.ServerOptions(e, b)...)
+	c := dial(t, &service{}, append(opts, weirgrpc.ServerOptions(e, b)...))
+	for range 5 { // the second pair of interceptors asks for itself
+		_, err := c.UnaryCall(t.Context(), &pb.SimpleRequest{})
+		require.NoError(t, err)
+	}
+	_, err := c.UnaryCall(t.Context(), &pb.SimpleRequest{})
+	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	require.Zero(t, e.Snapshot().Misuse.DoubleDone)
+}
+
 func TestATapFailsOpen(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	boom := policy.BinderFunc(func(policy.Attrs, []engine.Claim) engine.Request { panic("bug") })

@@ -34,13 +34,13 @@ func TestAttributesOfARequest(t *testing.T) {
 		weirhttp.Identity(func(r *http.Request) string { return "user of " + r.Method }),
 	}
 	want := seen{
-		Route: "GET /v1/{id}/x/{rest...}", Method: "GET", Key: "k", Query: "1 2", ID: "a/b", Rest: "c/d",
+		Route: "GET /v1/{id}/x/{rest...}", Method: "GET", Key: "k", Query: "1 2", ID: "a/b", Rest: "c/d/e",
 		Peer: "203.0.113.9", Direct: "127.0.0.1", Identity: "user of GET",
 	}
 	check := func(t *testing.T, h http.Handler) {
 		s := serve(t, h)
 		want.Host = strings.TrimPrefix(s.URL, "http://")
-		resp, _ := get(t, s, "/v1/a%2Fb/x/c/d?q=1+2&q=3", "X-Key", "k", "X-Forwarded-For", "6.6.6.6, 203.0.113.9, 10.1.1.1")
+		resp, _ := get(t, s, "/v1/a%2Fb/x/c/d%2Fe?q=1+2&q=3", "X-Key", "k", "X-Forwarded-For", "6.6.6.6, 203.0.113.9, 10.1.1.1")
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		require.Equal(t, want, got)
 	}

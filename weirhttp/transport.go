@@ -218,9 +218,9 @@ func (b *body) Close() error {
 	return err
 }
 
-func (b *body) end() {
-	b.once.Do(func() { b.x.End(front.Outcome(b.x.Context, b.ok && !b.failed)) })
-}
+func (b *body) end() { b.once.Do(func() { b.x.End(b.outcome()) }) }
+
+func (b *body) outcome() engine.Outcome { return front.Outcome(b.x.Context, b.ok && !b.failed) }
 
 // duplex is the body of a connection that has switched protocols.
 type duplex struct {

@@ -249,6 +249,16 @@ func TestPreflightsAreFreeAndRefusalsReadable(t *testing.T) {
 			require.Contains(t, resp.Header.Get("Access-Control-Expose-Headers"), "Retry-After")
 		})
 	}
+	t.Run("what one further out has set stays", func(t *testing.T) {
+		e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "api", Kind: engine.Block}}})
+		h := weirhttp.Handler(e, by(t, e, "api"), weirhttp.AllowOrigins(origin))(ok)
+		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Access-Control-Allow-Origin", "*")
+			h.ServeHTTP(w, r)
+		}))
+		resp, _ := get(t, s, "/", "Origin", origin)
+		require.Equal(t, []string{"*"}, resp.Header.Values("Access-Control-Allow-Origin"))
+	})
 	t.Run("other origins", func(t *testing.T) {
 		e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "api", Kind: engine.Block}}})
 		s := serve(t, weirhttp.Handler(e, by(t, e, "api"), weirhttp.AllowOrigins(origin))(ok))
