@@ -40,10 +40,10 @@ func TestSpentShadowLimitDecidesNothing(t *testing.T) {
 // A watching limit keeps its own state as if it were enforced: of what it would
 // refuse it holds nothing, of what others refuse neither.
 func TestShadowLimitCountsAsIfItWereEnforced(t *testing.T) {
-	f := start(t, limits(watched(inFlight("jobs", 2)), inFlight("all", 4), watched(tokens("api", 1, time.Second, 1))))
+	f := start(t, limits(watched(inFlight("jobs", 2)), inFlight("total", 4), watched(tokens("api", 1, time.Second, 1))))
 	var open []*engine.Ticket
 	for i := range 6 {
-		tk := f.request(engine.Read, "u", "jobs", "all")
+		tk := f.request(engine.Read, "u", "jobs", "total")
 		require.Equal(t, i < 4, tk.OK())
 		open = append(open, &tk)
 	}
@@ -53,7 +53,7 @@ func TestShadowLimitCountsAsIfItWereEnforced(t *testing.T) {
 		tk.Done(engine.Success)
 	}
 	require.Zero(t, f.inUse("jobs"))
-	require.Zero(t, f.inUse("all"))
+	require.Zero(t, f.inUse("total"))
 
 	// Decided on the true time like an enforced one, not on the published one.
 	for range 5 {
