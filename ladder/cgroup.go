@@ -122,10 +122,7 @@ func (g cgroup) quota() (cores float64, limited, ok bool) {
 	if err != nil {
 		return 0, false, true // the root group has no bound, and no file
 	}
-	period, err := os.ReadFile(filepath.Join(g.quotaDir, "cpu.cfs_period_us"))
-	if err != nil {
-		return 0, false, false
-	}
+	period, _ := os.ReadFile(filepath.Join(g.quotaDir, "cpu.cfs_period_us")) // none makes no ratio
 	q := strings.TrimSpace(string(quota))
 	if q == "-1" {
 		return 0, false, true

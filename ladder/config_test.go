@@ -17,6 +17,18 @@ func TestTheGivenConfigurationsAreValid(t *testing.T) {
 	require.NoError(t, ladder.Default().Faster(40).Validate())
 }
 
+// The ends of a range belong to it: the kill switch is one of them.
+func TestTheExtremesAreValid(t *testing.T) {
+	low, high := ladder.Default(), ladder.Default()
+	low.Max, low.HighCritical, low.Low, low.Forgive, low.ProbeWait = 0, 0, 0, 0, 0
+	low.Smooth, low.Arm, low.Leak, low.Brake, low.BrakeSmooth, low.Hold, low.HoldMax, low.Watch = 0, 0, 0, 0, 0, 0, 0, 0
+	low.Grace = 2 * low.Tick
+	require.NoError(t, low.Validate())
+	high.Max, high.StepUp, high.StepDown, high.Forgive = ladder.Tiers, ladder.Tiers, ladder.Tiers, 1
+	high.Low, high.HoldMax, high.Ceiling = high.High, high.Hold, 64
+	require.NoError(t, high.Validate())
+}
+
 // Every field rejects what cannot be, naming itself and the value.
 func TestEveryFieldIsChecked(t *testing.T) {
 	bad := map[reflect.Type][]any{

@@ -148,6 +148,31 @@ func TestWithoutAQuotaTheProcessIsMeasured(t *testing.T) {
 	}
 }
 
+func TestAQuotaWithoutAPeriodIsNoReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t, version1("50000", "50000"))
+		h.remove("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us")
+		require.False(t, oneSecond(ladder.NewCPU(h.root), func() {}).OK)
+	})
+}
+
+func TestAGroupMayHaveAColonInItsName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t, map[string]string{
+			"proc/self/cgroup":                 "0::/a:b\n",
+			"proc/self/mountinfo":              version2("")["proc/self/mountinfo"],
+			"sys/fs/cgroup/a:b/cpu.max":        "100000 100000\n",
+			"sys/fs/cgroup/a:b/cpu.stat":       "usage_usec 0\n",
+			"sys/fs/cgroup/cpu.stat":           "usage_usec 0\n",
+			"sys/fs/cgroup/unrelated/cpu.stat": "usage_usec 0\n",
+		})
+		c := ladder.NewCPU(h.root)
+		r := oneSecond(c, func() { h.write("sys/fs/cgroup/a:b/cpu.stat", "usage_usec 700000\n") })
+		require.InDelta(t, 0.7, r.Value, 1e-6)
+		require.Equal(t, "cgroup v2", c.Source())
+	})
+}
+
 // What cannot be read is no reading; it is never idleness.
 func TestABrokenCgroupIsNoReading(t *testing.T) {
 	for name, spoil := range map[string]func(h host){
