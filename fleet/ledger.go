@@ -18,6 +18,7 @@ type ledger struct {
 	heard   int64  // when the last reply came; 0: never
 	sent    int64  // when the last beat went out
 	flying  int    // beats on their way
+	retry   int64  // after a long silence: when to try next
 	quota   int
 	base    int
 	until   int64
@@ -67,7 +68,7 @@ func (g *ledger) next(f *Fleet, now int64, regular bool) *Beat {
 	switch {
 	case !regular && (g.flying > 0 || !g.pressed()):
 		return nil
-	case g.flying >= maxTries, g.flying > 0 && now-g.sent < maxWait:
+	case g.flying >= maxTries, g.flying > 0 && now-g.sent < maxWait, now < g.retry:
 		return nil
 	}
 	use := f.host.GateUse()
@@ -173,6 +174,9 @@ func (g *ledger) silent(f *Fleet, c *call, now int64) {
 	if g.failing == 0 {
 		g.failing = c.sent
 		f.log.Warn("fleet: no answer to the instance's report; the gate goes on with its lease, then with its own part", "error", c.err)
+	}
+	if now-g.failing >= f.cfg.patience() {
+		g.retry = now + f.jitter(maxBackoff)
 	}
 	if g.heard == 0 && !g.apart && c.beat.Capacity > 0 {
 		g.alone(f, engine.GateUse{Capacity: int(c.beat.Capacity), Reserve: c.beat.Reserve})

