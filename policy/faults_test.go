@@ -50,7 +50,8 @@ func TestEveryFaultIsNamedWithItsPlaceAndField(t *testing.T) {
 		"<<: {a: 1}":                            ":1:1: <<: is no plain name",
 
 		"a: " + strings.Repeat("[", 20) + strings.Repeat("]", 20): `is nested more than 16 deep`,
-		"# " + strings.Repeat("x", 1<<20):                         `: is larger than 1048576 bytes`,
+		"a: 1\nb: " + strings.Repeat("[", 1<<16):                  `:2:68: is nested more than 64 deep`,
+		"# " + strings.Repeat("x", 1<<17):                         `: is larger than 131072 bytes`,
 
 		// Names.
 		one("key: all", "rate: 1/s", "brust: 5"):                  ":5:5: limits.x.brust: is no field; did you mean burst?",

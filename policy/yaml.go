@@ -41,9 +41,10 @@ type field struct {
 	value     *node
 }
 
-// maxBytes bounds what is read as a policy, and maxDepth how deep it may nest.
+// maxBytes bounds what is read as a policy: the time the YAML parser takes grows
+// with the square of some inputs. maxDepth bounds how deep it may nest.
 const (
-	maxBytes = 1 << 20
+	maxBytes = 128 << 10
 	maxDepth = 16
 )
 
@@ -75,16 +76,22 @@ func (r *reader) parse(data []byte) (root *node, ended bool) {
 		r.fail(nil, "", "is larger than %d bytes", maxBytes)
 		return nil, false
 	}
+	if at := tooDeep(data); at != nil {
+		r.fail(at, "", "is nested more than %d deep", maxBrackets)
+		return nil, false
+	}
 	f, err := parseYAML(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if err != nil {
-		e := &Error{File: r.file, Problem: "not YAML: " + err.Error()}
+		e := &Error{File: r.file}
 		var syntax *yaml.SyntaxError
-		if errors.As(err, &syntax) {
+		if errors.As(err, &syntax) { // its Error would print the whole file around the place
 			e.Problem = "not YAML: " + syntax.Message
 			if syntax.Token != nil && syntax.Token.Position != nil {
 				e.Line, e.Column = syntax.Token.Position.Line, syntax.Token.Position.Column
 				e.Problem += braces(data, e.Line)
 			}
+		} else {
+			e.Problem = "not YAML: " + err.Error()
 		}
 		r.errs = append(r.errs, e)
 		return nil, false
@@ -121,6 +128,29 @@ func braces(data []byte, line int) string {
 		return ""
 	}
 	return `; put a route with braces into quotes, such as ["GET /users/{id}"]`
+}
+
+// maxBrackets is how many brackets may be open at once, those in texts and
+// comments included: the parser's time grows with the square of it.
+const maxBrackets = 4 * maxDepth
+
+// tooDeep returns the place of a bracket too many; nil when there is none.
+func tooDeep(data []byte) *node {
+	open, at := 0, node{line: 1}
+	for _, c := range string(data) {
+		at.col++
+		switch c {
+		case '\n':
+			at.line, at.col = at.line+1, 0
+		case '[', '{':
+			if open++; open > maxBrackets {
+				return &at
+			}
+		case ']', '}':
+			open = max(0, open-1)
+		}
+	}
+	return nil
 }
 
 // parseYAML guards against a parser that panics on strange input: a policy
