@@ -152,7 +152,7 @@ func readChange(r *http.Request, kind string) (c modeChange, err error) {
 	}
 	c.Target, c.Mode = r.PostForm.Get("target"), r.PostForm.Get("mode")
 	if c.Mode != "ramp" {
-		return c, nil // the fields of the ramp are there, and mean nothing
+		return c, nil
 	}
 	for name, to := range map[string]**float64{"enabled": &c.Enabled, "enforced": &c.Enforced} {
 		text := r.PostForm.Get(name)

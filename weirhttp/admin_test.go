@@ -144,7 +144,13 @@ func TestAdminChangesModes(t *testing.T) {
 	s := serve(t, mount(h))
 
 	_, page := get(t, s, "/debug/weir/")
-	require.Contains(t, page, `<form method="post" action="mode">`)
+	require.Contains(t, page, `<form method="post" action="mode"`)
+	// Enter in a field of a ramp sends the ramp, and not the first button's mode.
+	for _, form := range strings.Split(page, "<form")[1:] {
+		form, _, _ = strings.Cut(form, "</form>")
+		require.Equal(t, strings.Contains(form, "<label>"), strings.Contains(form, `name="mode" value="ramp"`))
+		require.LessOrEqual(t, strings.Count(form, `value="enforce"`)+strings.Count(form, `value="ramp"`), 1)
+	}
 
 	code, body := send(t, s, "application/json", `{"target":"login","mode":"shadow"}`)
 	require.Equal(t, http.StatusOK, code, body)
