@@ -2,7 +2,6 @@ package engine
 
 import (
 	"github.com/weir-go/weir/bucket"
-	"github.com/weir-go/weir/internal/atom"
 	"github.com/weir-go/weir/shard"
 )
 
@@ -13,68 +12,123 @@ import (
 // same order. Whatever else a request is, it leaves no trace and reports false:
 // then decide has to answer.
 //
-// It is written for few instructions: what is kept lies in registers, and no
-// struct of more than four words is passed or returned.
+// It is written for few instructions: what it calls is inlined, but for the key
+// that is not in its home line, and what it keeps lies in registers.
 func (e *Engine) express(t *Ticket, req *Request, p *plan) bool {
-	n := len(req.Claims)
-	if uint(n-1) >= few || p.long || e.level.Load() != 0 || req.Class-Test > Critical-Test {
+	if uint(len(req.Claims)-1) >= few || p.long || e.level.Load() != 0 || req.Class-Test > Critical-Test {
 		return false
 	}
 	now := e.now()
 	c := &req.Claims[0]
-	word, old, next, left, slot := e.known(p, c, now, shard.None)
-	if word == nil {
+	l := p.ordinary(c)
+	if l == nil {
 		return false
 	}
-	if n == few {
-		return e.expressTwo(t, req, p, now, word, old, next, left, slot)
+	tag := shard.TagOf(c.Key.H, l.table)
+	s := e.table.Home(c.Key.H).Slot(tag)
+	if s == nil {
+		if s = e.table.Away(c.Key.H, l.table); s == nil {
+			return false
+		}
+	}
+	old, ok := s.Read(tag)
+	if !ok {
+		return false
+	}
+	next, left, ok := l.step(old, now, c.Cost)
+	if !ok {
+		return false
+	}
+	if len(req.Claims) == few {
+		return e.expressTwo(t, req, p, l, s, old, next, left, now)
 	}
 	if p.gated && !e.passExpress(t, req.Class) {
 		return false
 	}
-	if !word.CompareAndSwap(old, next) {
+	if !s.Change(old, next) {
 		e.leave(t)
 		return false
 	}
 	t.e, t.open = e, true
-	t.d.Remaining, t.d.Limit = left, c.Limit
-	t.keepExpress(p, c, next, slot)
+	t.d.Remaining, t.d.Limit = left, l.id
+	if l.holds {
+		t.keepExpress(e, l, s, next, c.Cost)
+	}
 	e.counted(t, req.Class)
 	return true
 }
 
-// expressTwo is the rest of express for two claims.
-func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan, now int64, word *atom.Uint64, old, next uint64, left int64, slot uint32) bool {
-	c, c2 := &req.Claims[0], &req.Claims[1]
-	if c.Limit >= c2.Limit {
+// expressTwo is the rest of express for two claims: l1 and what follows it are
+// what is found of the first.
+func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan, l1 *limit, s1 *shard.Slot, old1, next1 uint64, left1, now int64) bool {
+	c1, c := &req.Claims[0], &req.Claims[1]
+	l := p.ordinary(c)
+	if l == nil || c.Limit <= c1.Limit {
 		return false
 	}
-	beside := shard.None
-	if c.Key.H == c2.Key.H {
-		beside = slot
+	tag := shard.TagOf(c.Key.H, l.table)
+	s := s1.Next()
+	if s == nil || !s.Is(tag) {
+		if s = e.table.Home(c.Key.H).Slot(tag); s == nil {
+			if s = e.table.Away(c.Key.H, l.table); s == nil {
+				return false
+			}
+		}
 	}
-	word2, old2, next2, left2, slot2 := e.known(p, c2, now, beside)
-	if word2 == nil || p.gated && !e.passExpress(t, req.Class) {
+	old, ok := s.Read(tag)
+	if !ok {
 		return false
 	}
-	if !word.CompareAndSwap(old, next) {
+	next, left, ok := l.step(old, now, c.Cost)
+	if !ok || p.gated && !e.passExpress(t, req.Class) {
+		return false
+	}
+	if !s1.Change(old1, next1) {
 		e.leave(t)
 		return false
 	}
-	if !word2.CompareAndSwap(old2, next2) {
-		e.table.Undo(&shard.Claim{Cost: c.Cost, Rule: &p.limits[c.Limit].rule, Slot: slot, Word: next})
+	if !s.Change(old, next) {
+		e.table.Undo(&shard.Claim{Cost: c1.Cost, Rule: &l1.rule, Slot: e.table.Index(s1), Word: next1})
 		e.leave(t)
 		return false
 	}
 	t.e, t.open = e, true
-	t.d.Remaining, t.d.Limit = left, c.Limit
-	if left2 < left {
-		t.d.Remaining, t.d.Limit = left2, c2.Limit
+	t.d.Remaining, t.d.Limit = left1, l1.id
+	if left < left1 {
+		t.d.Remaining, t.d.Limit = left, l.id
 	}
-	t.keepExpress(p, c, next, slot)
-	t.keepExpress(p, c2, next2, slot2)
+	if l1.holds {
+		t.keepExpress(e, l1, s1, next1, c1.Cost)
+	}
+	if l.holds {
+		t.keepExpress(e, l, s, next, c.Cost)
+	}
 	e.counted(t, req.Class)
 	return true
+}
+
+// ordinary returns the limit of a claim that express can decide, or nil.
+func (p *plan) ordinary(c *Claim) *limit {
+	if int(c.Limit) >= len(p.limits) {
+		return nil
+	}
+	l := &p.limits[c.Limit]
+	// A cost from 1 to max; limits that need more than express knows have 0 here.
+	if uint64(c.Cost)-1 >= l.express || l.ctl.mode.Load() != uint64(Enforce) {
+		return nil
+	}
+	return l
+}
+
+// step is the limit's step on a word, and what it leaves of the limit.
+func (l *limit) step(old uint64, now, cost int64) (next uint64, left int64, ok bool) {
+	if l.kind == InFlight {
+		next, ok = l.rule.TakeFlight(old, cost)
+		return next, l.max - bucket.InUse(next), ok
+	}
+	at := l.rule.TokenAt(now)
+	next, ok = l.rule.TakeToken(old, at, uint64(cost))
+	return next, l.rule.LeftToken(next, at+l.slack), ok
 }
 
 // passExpress takes a place in the gate when nothing about it is out of the
@@ -90,41 +144,9 @@ func (e *Engine) passExpress(t *Ticket, class Class) bool {
 	return true
 }
 
-// known decides the claim on the key's word, if everything about it is ordinary;
-// else word is nil. beside is the slot of another word of the same key.
-func (e *Engine) known(p *plan, c *Claim, now int64, beside uint32) (word *atom.Uint64, old, next uint64, left int64, slot uint32) {
-	if int(c.Limit) >= len(p.limits) {
-		return
-	}
-	l := &p.limits[c.Limit]
-	// A cost from 1 to max; limits that need more than this have 0 here.
-	if uint64(c.Cost)-1 >= l.express || l.ctl.mode.Load() != uint64(Enforce) {
-		return
-	}
-	word, slot, old = e.table.Known(c.Key.H, l.table, beside)
-	if word == nil {
-		return
-	}
-	var ok bool
-	if l.kind == InFlight {
-		next, ok = l.rule.TakeFlight(old, c.Cost)
-		left = l.max - bucket.InUse(next)
-	} else {
-		at := l.rule.TokenAt(now)
-		next, ok = l.rule.TakeToken(old, at, uint64(c.Cost))
-		left = l.rule.LeftToken(next, at+l.slack)
-	}
-	if !ok {
-		word = nil
-	}
-	return
-}
-
 // keepExpress notes what a claim that express has charged has to give back.
-func (t *Ticket) keepExpress(p *plan, c *Claim, next uint64, slot uint32) {
-	if l := &p.limits[c.Limit]; l.holds {
-		h := &t.holds[t.n%few]
-		h.word, h.cost, h.slot, h.limit = bucket.Life(next), c.Cost, slot, c.Limit
-		t.n++
-	}
+func (t *Ticket) keepExpress(e *Engine, l *limit, s *shard.Slot, next uint64, cost int64) {
+	h := &t.holds[t.n%few]
+	h.word, h.cost, h.slot, h.limit = bucket.Life(next), cost, e.table.Index(s), l.id
+	t.n++
 }

@@ -119,7 +119,11 @@ func (t *Ticket) Done(o Outcome) {
 		e.quietly(func() { e.observe(t, o) })
 	}
 	for i := range t.n {
-		e.giveBack(t.hold(i))
+		if h := t.hold(i); h.kind == holdFlight {
+			e.table.Release(h.slot, h.word, h.cost)
+		} else {
+			e.giveBack(h)
+		}
 	}
 	e.leave(t)
 	if t.cell != 0 {
@@ -191,8 +195,6 @@ func (e *Engine) settleQuota(l *limit, h *hold, actual int64) {
 
 func (e *Engine) giveBack(h *hold) {
 	switch h.kind {
-	case holdFlight:
-		e.table.Release(h.slot, h.word, h.cost)
 	case holdEstimate:
 		if !h.settle {
 			e.settle(h, h.cost)

@@ -55,19 +55,33 @@ func (h *Hasher) Key(parts ...string) Key {
 	}
 	// Each part is hashed where it lies. Joining them first in a buffer costs more
 	// than the hashing: it is read back before the stores have settled.
-	k := Key{H: h.sum(parts[0]), P: xxhash.Sum64String(parts[0])}
-	for _, p := range parts[1:] {
-		k.H = h.join(k.H, h.sum(p))
-		k.P = joinPublic(k.P, xxhash.Sum64String(p))
+	first := parts[0]
+	k := Key{P: xxhash.Sum64String(first)}
+	if h.sip {
+		k.H = h.siphash(first)
+	} else {
+		k.H = maphash.String(h.seed, first)
+	}
+	if len(parts) > 1 {
+		h.more(&k, parts[1:])
 	}
 	return k
 }
 
-func (h *Hasher) sum(s string) uint64 {
-	if h.sip {
-		return siphash.Hash(h.k0, h.k1, unsafe.Slice(unsafe.StringData(s), len(s)))
+// more joins the further parts to the key.
+func (h *Hasher) more(k *Key, parts []string) {
+	for _, p := range parts {
+		if h.sip {
+			k.H = h.join(k.H, h.siphash(p))
+		} else {
+			k.H = h.join(k.H, maphash.String(h.seed, p))
+		}
+		k.P = joinPublic(k.P, xxhash.Sum64String(p))
 	}
-	return maphash.String(h.seed, s)
+}
+
+func (h *Hasher) siphash(s string) uint64 {
+	return siphash.Hash(h.k0, h.k1, unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
 // join folds the next part's hash into that of the parts before it. Both are

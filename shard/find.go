@@ -1,8 +1,9 @@
 package shard
 
 import (
+	"unsafe"
+
 	"github.com/weir-go/weir/bucket"
-	"github.com/weir-go/weir/internal/atom"
 )
 
 // None is the slot of a key that has none.
@@ -11,7 +12,7 @@ const None = ^uint32(0)
 // Find returns the slot of a known key and its word as of one moment, or None.
 func (t *Table) Find(h uint64, id uint8) (at uint32, word uint64) {
 	_, first, in := t.home(h)
-	tag := tagOf(h, id)
+	tag := TagOf(h, id)
 	// Most keys lie in their home line.
 	if at, word = t.scan(tag, first+in); at != None && word&bucket.Payload != bucket.Frozen {
 		return at, word
@@ -19,45 +20,61 @@ func (t *Table) Find(h uint64, id uint8) (at uint32, word uint64) {
 	return t.findAgain(h, tag, first, in)
 }
 
-// Known is Find for whoever changes the word at once: it returns the word
-// itself, nil for a key that has none. beside is the slot of another word of the
-// same key, or None: words that were born together lie side by side.
-func (t *Table) Known(h uint64, id uint8, beside uint32) (w *atom.Uint64, at uint32, word uint64) {
-	tag := tagOf(h, id)
-	if at = beside + 1; at%slotsPerLine != 0 {
-		if s := t.slot(at); s.tag.Load() == tag {
-			word = s.word.Load()
-			if s.tag.Load() == tag && word&bucket.Payload != bucket.Frozen {
-				return &s.word, at, word
-			}
-		}
-	}
+// Home returns the line in which the words of a key are looked for first.
+func (t *Table) Home(h uint64) *Line {
 	_, first, in := t.home(h)
-	l := &t.lines[first+in]
-	s := &l.slots[0]
-	at = uint32(first+in) * slotsPerLine
-	if s.tag.Load() != tag {
-		s = &l.slots[1]
-		at++
-		if s.tag.Load() != tag {
-			s = &l.slots[2]
-			at++
-			if s.tag.Load() != tag {
-				s = &l.slots[3]
-				at++
-			}
-		}
+	return &t.lines[first+in]
+}
+
+// Slot returns the slot of the line that has the tag, or nil.
+func (l *Line) Slot(tag uint64) *Slot {
+	switch tag {
+	case l.slots[0].tag.Load():
+		return &l.slots[0]
+	case l.slots[1].tag.Load():
+		return &l.slots[1]
+	case l.slots[2].tag.Load():
+		return &l.slots[2]
+	case l.slots[3].tag.Load():
+		return &l.slots[3]
 	}
-	if s.tag.Load() == tag {
-		word = s.word.Load()
-		if s.tag.Load() == tag && word&bucket.Payload != bucket.Frozen {
-			return &s.word, at, word
-		}
+	return nil
+}
+
+// Next returns the slot behind s in its line, or nil for the last one. Words of
+// one key that were born together lie side by side.
+func (s *Slot) Next() *Slot {
+	const last = (slotsPerLine - 1) * unsafe.Sizeof(Slot{})
+	if uintptr(unsafe.Pointer(s))&last == last { // lines are aligned to their size
+		return nil
 	}
-	if at, word = t.findAgain(h, tag, first, in); at == None {
-		return nil, at, 0
+	return (*Slot)(unsafe.Add(unsafe.Pointer(s), unsafe.Sizeof(Slot{})))
+}
+
+// Is reports whether the slot has the tag.
+func (s *Slot) Is(tag uint64) bool { return s.tag.Load() == tag }
+
+// Away returns the slot of a known key that is not in its home line, or nil.
+func (t *Table) Away(h uint64, id uint8) *Slot {
+	if at, _ := t.Find(h, id); at != None {
+		return t.slot(at)
 	}
-	return &t.slot(at).word, at, word
+	return nil
+}
+
+// Read returns the word, if the slot is still the tag's: between the two loads of
+// the tag, the caller's and this one, it has not changed hands.
+func (s *Slot) Read(tag uint64) (word uint64, ok bool) {
+	word = s.word.Load()
+	return word, s.tag.Load() == tag && word&bucket.Payload != bucket.Frozen
+}
+
+// Change makes the word next if it is still old.
+func (s *Slot) Change(old, next uint64) bool { return s.word.CompareAndSwap(old, next) }
+
+// Index returns the number of a slot of this table, by which it is released.
+func (t *Table) Index(s *Slot) uint32 {
+	return uint32((uintptr(unsafe.Pointer(s)) - uintptr(unsafe.Pointer(&t.lines[0]))) / unsafe.Sizeof(Slot{}))
 }
 
 // findAgain is Find for a key that is not at home, or whose slot is changing

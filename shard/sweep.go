@@ -98,7 +98,7 @@ func (t *Table) visit(ln uint64, now int64) {
 }
 
 // erase empties the slot if it still holds the idle word.
-func (t *Table) erase(s *slot, ln, tag, w uint64) bool {
+func (t *Table) erase(s *Slot, ln, tag, w uint64) bool {
 	mu := &t.mus[ln/t.perShard]
 	mu.Lock()
 	defer mu.Unlock()

@@ -22,9 +22,12 @@ const (
 	maxIDs        = 256
 )
 
-type slot struct{ tag, word atom.Uint64 }
+// Slot is the place of one word: its tag says whose it is, and by which rule it
+// counts.
+type Slot struct{ tag, word atom.Uint64 }
 
-type line struct{ slots [slotsPerLine]slot }
+// Line is a cache line of slots.
+type Line struct{ slots [slotsPerLine]Slot }
 
 // mutex has a cache line to itself, so that two shards' storms of new keys do
 // not meet.
@@ -42,7 +45,7 @@ func (m *mutex) wait() {
 // Table maps (key, table id) to words. All methods are safe for concurrent use
 // but Sweep, which belongs to one goroutine.
 type Table struct {
-	lines []line // the shards' lines, then the overflow words
+	lines []Line // the shards' lines, then the overflow words
 	reach []atom.Uint64
 	mus   []mutex
 
@@ -76,7 +79,7 @@ func New(entries int, clock Clock) *Table {
 	per = (per + reachPerWord - 1) / reachPerWord * reachPerWord
 	overflow := uint64(maxIDs * overflowSlots / slotsPerLine)
 	t := &Table{
-		lines:      make([]line, per*shards+overflow),
+		lines:      make([]Line, per*shards+overflow),
 		reach:      make([]atom.Uint64, per*shards/reachPerWord),
 		mus:        make([]mutex, shards),
 		shardShift: uint(64 - bits.Len64(shards) + 1),
@@ -89,7 +92,7 @@ func New(entries int, clock Clock) *Table {
 
 // Bytes returns the memory of the table.
 func (t *Table) Bytes() int {
-	return len(t.lines)*int(unsafe.Sizeof(line{})) + len(t.reach)*8 + len(t.mus)*int(unsafe.Sizeof(mutex{}))
+	return len(t.lines)*int(unsafe.Sizeof(Line{})) + len(t.reach)*8 + len(t.mus)*int(unsafe.Sizeof(mutex{}))
 }
 
 // home returns the shard of a key, its first line and the key's line in it.
@@ -98,9 +101,9 @@ func (t *Table) home(h uint64) (shard, first, in uint64) {
 	return shard, shard * t.perShard, (h >> 24 & (1<<32 - 1)) * t.perShard >> 32
 }
 
-func tagOf(h uint64, id uint8) uint64 { return h<<8 | uint64(id) }
+func TagOf(h uint64, id uint8) uint64 { return h<<8 | uint64(id) }
 
-func (t *Table) slot(i uint32) *slot {
+func (t *Table) slot(i uint32) *Slot {
 	return &t.lines[i/slotsPerLine].slots[i%slotsPerLine]
 }
 

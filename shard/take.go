@@ -141,7 +141,7 @@ func (t *Table) first(c *Claim, shared bool) (r Result, done bool) {
 	mu := &t.mus[shard]
 	mu.Lock()
 	defer mu.Unlock()
-	tag := tagOf(c.H, c.ID)
+	tag := TagOf(c.H, c.ID)
 	if s, _ := t.search(tag, base, in); s != None {
 		return 0, false
 	}
@@ -204,7 +204,7 @@ func (t *Table) place(c *Claim, tag, base, in uint64, now int64, how int) bool {
 // seize freezes the slot, as the next version of the word w, if it is to be had
 // in that way; one whose limit only watches, however its word changes. The
 // caller holds the mutex, so the tag stays.
-func (t *Table) seize(s *slot, now int64, how int) (w uint64, ok bool) {
+func (t *Table) seize(s *Slot, now int64, how int) (w uint64, ok bool) {
 	tag := s.tag.Load()
 	if (tag == 0) != (how == empty) || how == watching && !t.ids.shadow[uint8(tag)].Load() {
 		return 0, false

@@ -31,7 +31,7 @@ func (w *world) Publish(now int64) {}
 func newWorld(t testing.TB, n int) *world {
 	w := &world{t: t}
 	w.tab = &Table{
-		lines:      make([]line, 1+maxIDs*overflowSlots/slotsPerLine),
+		lines:      make([]Line, 1+maxIDs*overflowSlots/slotsPerLine),
 		reach:      make([]atom.Uint64, 1),
 		mus:        make([]mutex, 1),
 		shardShift: 64,
@@ -42,7 +42,7 @@ func newWorld(t testing.TB, n int) *world {
 	busy := w.flight(1)
 	for i := n; i < slotsPerLine; i++ {
 		s := w.tab.slot(uint32(i))
-		s.tag.Store(tagOf(0xf00+uint64(i), busy.ID))
+		s.tag.Store(TagOf(0xf00+uint64(i), busy.ID))
 		s.word.Store(1)
 	}
 	return w
