@@ -16,5 +16,8 @@
 //     request pass: the limiter must not become the outage.
 //   - A refusal names its layer and its limit, and never a key.
 //
+// [Transport] guards a dependency on the client's side. [Admin] shows an engine,
+// and [AdminControl] changes its modes at run time.
+//
 // CORS preflights and the paths given to [Exempt] are free. HEAD counts as GET.
 package weirhttp
