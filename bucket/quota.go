@@ -17,7 +17,7 @@ const (
 func NewQuota(n int64, cal *Calendar) (Rule, error) {
 	switch {
 	case n < 1:
-		return Rule{}, fmt.Errorf("rate %d: must be at least 1; to let nothing pass use kind block, to let everything pass use kind unlimited", n)
+		return Rule{}, errRate(n)
 	case n >= quotaUsed:
 		return Rule{}, fmt.Errorf("rate %d: must be below %d", n, int64(quotaUsed))
 	}

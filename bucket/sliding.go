@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -23,13 +24,18 @@ const (
 // NewSliding returns the rule of never more than n in any interval of length
 // per. n is 1 to 511; per is at least 4 ns.
 func NewSliding(n int64, per time.Duration) (Rule, error) {
-	switch {
-	case n < 1:
-		return Rule{}, fmt.Errorf("rate %d: must be at least 1; to let nothing pass use kind block, to let everything pass use kind unlimited", n)
-	case n > slideCell:
-		return Rule{}, fmt.Errorf("rate %d: a sliding window counts to %d; use a token bucket for more", n, slideCell)
-	case per < 4 || per > math.MaxInt64/8:
-		return Rule{}, fmt.Errorf("per %v: must be from 4ns to %v", per, time.Duration(math.MaxInt64/8))
+	var errs []error
+	if n < 1 {
+		errs = append(errs, errRate(n))
+	}
+	if n > slideCell {
+		errs = append(errs, fmt.Errorf("rate %d: a sliding window counts to %d; use a token bucket for more", n, slideCell))
+	}
+	if per < 4 || per > math.MaxInt64/8 {
+		errs = append(errs, fmt.Errorf("per %v: must be from 4ns to %v", per, time.Duration(math.MaxInt64/8)))
+	}
+	if len(errs) > 0 {
+		return Rule{}, errors.Join(errs...)
 	}
 	return Rule{Kind: Sliding, max: n, sub: (int64(per) + 3) / 4}, nil
 }

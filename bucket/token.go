@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -87,21 +88,29 @@ func NewToken(rate int64, per time.Duration, burst int64) (Rule, error) {
 }
 
 func checkToken(rate int64, per time.Duration, burst int64) error {
-	switch {
-	case rate < 1:
-		return fmt.Errorf("rate %d: must be at least 1; to let nothing pass use kind block, to let everything pass use kind unlimited", rate)
-	case per < 1:
-		return fmt.Errorf("per %v: must be at least 1ns", per)
-	case burst < 1:
-		return fmt.Errorf("burst %d: must be at least 1", burst)
-	case burst > maxUnits:
-		return fmt.Errorf("burst %d: must be at most %d", burst, int64(maxUnits))
+	var errs []error
+	if rate < 1 {
+		errs = append(errs, errRate(rate))
+	}
+	if per < 1 {
+		errs = append(errs, fmt.Errorf("per %v: must be at least 1ns", per))
+	}
+	if burst < 1 || burst > maxUnits {
+		errs = append(errs, fmt.Errorf("burst %d: must be from 1 to %d", burst, int64(maxUnits)))
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	fill := new(big.Int).Mul(big.NewInt(burst), big.NewInt(int64(per)))
 	if fill.Div(fill, big.NewInt(rate)).Cmp(big.NewInt(maxFill)) > 0 {
 		return fmt.Errorf("burst %d at rate %d per %v: takes more than 146 years to fill", burst, rate, per)
 	}
 	return nil
+}
+
+// errRate says what a rate below 1 is not.
+func errRate(rate int64) error {
+	return fmt.Errorf("rate %d: must be at least 1; to let nothing pass use kind block, to let everything pass use kind unlimited", rate)
 }
 
 // Retune returns the rule with another rate and burst for the same words: the

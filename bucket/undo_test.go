@@ -114,7 +114,9 @@ func TestUndosAcrossEachOtherGiveAtMostWhatDrippedIn(t *testing.T) {
 
 func TestUndoOfThreeOfTen(t *testing.T) {
 	r := newToken(t, 1, time.Second, 10)
-	undo := func(now int64, w, done uint64, cost int64) *oneKey { return &oneKey{r, r.Undo(w, r.At(now), done, cost)} }
+	undo := func(now int64, w, done uint64, cost int64) *oneKey {
+		return &oneKey{r, r.Undo(w, r.At(now), done, cost)}
+	}
 
 	k := fresh(r, 0)
 	require.True(t, k.take(0, 3))

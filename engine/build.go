@@ -10,6 +10,7 @@ import (
 	"github.com/weir-go/weir/bucket"
 	"github.com/weir-go/weir/gate"
 	"github.com/weir-go/weir/ladder"
+	"github.com/weir-go/weir/shard"
 )
 
 // defaultRetry is what refusals tell clients to wait whose wait is not known.
@@ -32,6 +33,9 @@ func validate(cfg Config) error {
 			add("limit %q: name: is used twice", l.Name)
 		}
 		seen[l.Name] = true
+		if err := l.checkSweep(cfg.MaxEntries); err != nil {
+			add("limit %q: %w", l.Name, err)
+		}
 		if l.Sync.Mode != SyncOff && cfg.Sync == nil {
 			add("limit %q: sync %v: Config.Sync is nil: there is nobody to share with", l.Name, l.Sync.Mode)
 		}
@@ -134,7 +138,7 @@ func (l *Limit) check() (errs []error) {
 	}
 	if !uses(Quota) {
 		unused("window", l.Window, l.Window != 0)
-		unused("zone", l.Zone, l.Zone != "")
+		unused("zone", fmt.Sprintf("%q", l.Zone), l.Zone != "")
 		unused("reset at", l.ResetAt, l.ResetAt != 0)
 	}
 	if l.RetryAfter < 0 {
@@ -162,10 +166,35 @@ func (l *Limit) check() (errs []error) {
 	// The numbers themselves: whatever cannot be counted exactly is refused here.
 	if uses(TokenBucket, Sliding, InFlight, Quota) && (l.Kind != Quota || len(errs) == 0) {
 		if _, err := l.newRule(); err != nil {
-			errs = append(errs, err)
+			errs = append(errs, each(err)...)
 		}
 	}
 	return errs
+}
+
+// each returns the errors that were joined.
+func each(err error) []error {
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		return j.Unwrap()
+	}
+	return []error{err}
+}
+
+// checkSweep refuses windows so short that the ticker cannot renew every word
+// before it outlives its ring.
+func (l *Limit) checkSweep(entries int) error {
+	r, err := l.newRule()
+	if l.Kind != Sliding || err != nil || entries < 0 || entries > math.MaxInt32 {
+		return nil // said elsewhere
+	}
+	if entries == 0 {
+		entries = 1 << 20
+	}
+	sweep := time.Duration(shard.Lines(entries)/maxSweep+1) * tickEvery
+	if sweep <= r.Span() {
+		return nil
+	}
+	return fmt.Errorf("per %v: too short for a table of %d entries, which takes %v to sweep: must be at least %v", l.Per, entries, sweep, l.Per*(sweep/r.Span()+1))
 }
 
 func (l *Limit) checkCalendar() (errs []error) {

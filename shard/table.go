@@ -67,19 +67,30 @@ type Clock interface {
 	Publish(now int64)
 }
 
-// New returns a table with room for entries states, 1 to 2^31.
-func New(entries int, clock Clock) *Table {
+// size returns how many shards of how many lines have room for entries states.
+func size(entries int) (shards, per uint64) {
 	lines := (uint64(entries)*10 + 6*slotsPerLine - 1) / (6 * slotsPerLine) // 60 % fill
-	shards := uint64(1)
+	shards = 1
 	for shards*2 <= min(maxShards, lines/64) {
 		shards *= 2
 	}
 	// Shards do not share words of reach.
-	per := (lines + shards - 1) / shards
-	per = (per + reachPerWord - 1) / reachPerWord * reachPerWord
-	overflow := uint64(maxIDs * overflowSlots / slotsPerLine)
+	per = (lines + shards - 1) / shards
+	return shards, (per + reachPerWord - 1) / reachPerWord * reachPerWord
+}
+
+// Lines returns how many lines a whole sweep of a table with room for entries
+// states visits.
+func Lines(entries int) int {
+	shards, per := size(entries)
+	return int(shards*per) + maxIDs*overflowSlots/slotsPerLine
+}
+
+// New returns a table with room for entries states, 1 to 2^31.
+func New(entries int, clock Clock) *Table {
+	shards, per := size(entries)
 	t := &Table{
-		lines:      make([]Line, per*shards+overflow),
+		lines:      make([]Line, Lines(entries)),
 		reach:      make([]atom.Uint64, per*shards/reachPerWord),
 		mus:        make([]mutex, shards),
 		shardShift: uint(64 - bits.Len64(shards) + 1),
