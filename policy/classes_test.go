@@ -3,6 +3,7 @@ package policy_test
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +19,7 @@ classes:
   - {class: critical, routes: ["POST /v1/charges", "/v1/refunds/"]}
   - {class: read, routes: [/v1/], methods: [GET]}
 limits:
-  api: {routes: [/v1/], key: address, rate: 3/h}
+  api: {routes: [/v1/], key: address, rate: 3/min}
   running: {routes: [/v1/], kind: in_flight, key: address, max: 1}
 `
 
@@ -130,7 +131,7 @@ func TestTestAndLiveTrafficMeetTheSameLimits(t *testing.T) {
 			out = append(out, first.Decision(), second.Decision())
 			first.Done(engine.Success)
 			second.Done(engine.Success)
-			s.clock.Advance(300e9)
+			s.clock.Advance(5 * time.Second)
 		}
 		return out, classes
 	}
