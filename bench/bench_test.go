@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/weir-go/weir/bench/internal/cputime"
 	"github.com/weir-go/weir/bench/internal/workload"
 )
 
@@ -67,6 +68,7 @@ func drive(b *testing.B, cores int, t *workload.Tape, decide func(string) bool, 
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 	b.ReportAllocs()
+	defer processor(b)()
 	b.ResetTimer()
 	if cores == 1 {
 		i, wrong := 0, 0
@@ -95,6 +97,18 @@ func drive(b *testing.B, cores int, t *workload.Tape, decide func(string) bool, 
 		wrongs.Add(int64(wrong))
 	})
 	check(b, wrongs.Load())
+}
+
+// processor reports, when the returned function is called, the processor time
+// of an operation since then, in cpu-ns/op: on a machine that others use too it
+// scatters much less than the time on the wall.
+func processor(b *testing.B) func() {
+	start, ok := cputime.Now()
+	return func() {
+		if end, _ := cputime.Now(); ok {
+			b.ReportMetric(float64(end-start)/float64(b.N), "cpu-ns/op")
+		}
+	}
 }
 
 func check(b *testing.B, wrong int64) {

@@ -48,6 +48,7 @@ func gates(b *testing.B, cores, work int, enter func(own int) bool, leave func(o
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 	b.ReportAllocs()
+	defer processor(b)()
 	b.ResetTimer()
 	var worker, wrong atomic.Int64
 	b.RunParallel(func(pb *testing.PB) {

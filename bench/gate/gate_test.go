@@ -32,11 +32,15 @@ func TestLiveSlowdownFails(t *testing.T) {
 	r := newFixture(t)
 	r.edit(t, "work.go", "const rounds = 1000", "const rounds = 1400")
 	verdicts, out := r.gate(t, "HEAD")
-	v := find(t, verdicts, "Spin/kind=chain", "sec/op")
+	// On a machine that others use too the wall may be too noisy to tell; the
+	// processor's time is not.
+	v := find(t, verdicts, "Spin/kind=chain", "cpu-sec/op")
 	require.Equal(t, judge.Slower, v.Outcome, out)
 	require.True(t, v.Again, "a failure must have been measured twice")
-	require.Contains(t, out, "FAIL: 1")
-	require.NotEqual(t, judge.Slower, find(t, verdicts, "Keep", "sec/op").Outcome, out)
+	require.Contains(t, out, "FAIL: ")
+	for _, unit := range []string{"sec/op", "cpu-sec/op"} {
+		require.NotEqual(t, judge.Slower, find(t, verdicts, "Keep", unit).Outcome, out)
+	}
 }
 
 func TestLiveAllocationFails(t *testing.T) {

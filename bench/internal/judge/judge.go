@@ -49,16 +49,20 @@ type Rule struct {
 // allocations are.
 func (r Rule) Judge(name, unit string, base, head []float64) (Verdict, bool) {
 	v := Verdict{Name: name, Unit: unit, N: min(len(base), len(head)), Outcome: Same}
-	switch unit {
-	case "sec/op":
+	switch {
+	case IsTime(unit):
 		r.time(&v, base, head)
-	case "B/op", "allocs/op", "B/state":
+	case unit == "B/op", unit == "allocs/op", unit == "B/state":
 		r.amount(&v, base, head)
 	default: // other figures that a benchmark reports are for its reader
 		return v, false
 	}
 	return v, true
 }
+
+// IsTime reports whether the unit is one of the times of an operation: on the
+// wall, or of the processor.
+func IsTime(unit string) bool { return unit == "sec/op" || unit == "cpu-sec/op" }
 
 func (r Rule) time(v *Verdict, base, head []float64) {
 	r.compare(v, base, head)

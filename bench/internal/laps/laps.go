@@ -11,12 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-go/weir/bench/internal/cputime"
 	"github.com/weir-go/weir/bench/internal/workload"
 )
 
 // Lap is one timed stretch.
 type Lap struct {
-	NS      float64 `json:"ns"`      // per decision, of one core: wall time * cores / decisions
+	NS      float64 `json:"ns"`      // per decision, of one core
 	Mallocs float64 `json:"mallocs"` // per decision
 	Bytes   float64 `json:"bytes"`   // allocated per decision
 }
@@ -34,9 +35,13 @@ type Runner struct {
 const parts = 4
 
 // Lap makes so many decisions on all cores together and measures them. Some
-// more come first, not measured, since the caches are another contestant's. The
-// time is that of the fastest quarter of the lap: when something else takes the
-// core away, that only ever adds.
+// more come first, not measured, since the caches are another contestant's.
+//
+// On one core the time is the processor's, which stands still while something
+// else has the core; whatever the contestant does besides, such as collecting
+// garbage, is in it. On several it is the time on the wall, since waiting for
+// one another counts there. It is that of the fastest quarter of the lap:
+// whatever disturbs only ever adds.
 func (r *Runner) Lap(decisions int) (Lap, error) {
 	if r.at == nil {
 		r.at = make([]int, r.Cores)
@@ -66,13 +71,16 @@ func (r *Runner) Lap(decisions int) (Lap, error) {
 	}, nil
 }
 
-// run makes so many decisions on each core and returns the time until the last
-// core was done, and how many decisions were not the wanted ones.
+// run makes so many decisions on each core and returns the time they took, and how many decisions were not the wanted ones.
 func (r *Runner) run(each int) (time.Duration, int) {
 	if r.Cores == 1 {
-		start := time.Now()
+		wall := time.Now()
+		start, ok := cputime.Now()
 		wrong := r.core(0, each)
-		return time.Since(start), wrong
+		if end, _ := cputime.Now(); ok {
+			return end - start, wrong
+		}
+		return time.Since(wall), wrong
 	}
 	var (
 		ready, done sync.WaitGroup
