@@ -208,7 +208,8 @@ func (e *Engine) enter(critical bool) bool {
 // pause of the process the published time is as old as the pause.
 func (e *Engine) enterLeased(l *lease, critical bool) bool {
 	_, hard := e.gate.Limits()
-	if l.Total != 0 && (hard == 0 || l.Total < hard) {
+	inside, _ := e.gate.Inside()
+	if reserved := critical && inside < l.Critical; !reserved && l.Total != 0 && (hard == 0 || l.Total < hard) {
 		hard = l.Total
 	}
 	if critical {

@@ -162,6 +162,7 @@ type GateLease struct {
 	Other    int   // non-critical requests in flight until then
 	Fallback int   // and afterwards
 	Total    int   // all requests in flight; 0: no bound but the gate's own
+	Critical int   // critical requests in flight that pass whatever Total says
 	// Wake, if not nil, is sent to without waiting when the lease refuses a
 	// non-critical request.
 	Wake chan<- struct{}

@@ -85,7 +85,7 @@ func (g *ledger) next(f *Fleet, now int64, regular bool) *Beat {
 	default:
 		held = min(float64(g.quota), base)
 	}
-	want := math.Ceil(1.25*float64(max(use.Peak, use.Other))) + 1 + min(float64(use.Refused), float64(use.Capacity))
+	want := min(float64(use.Capacity), math.Ceil(1.25*float64(max(use.Peak, use.Other)))+1+float64(use.Refused))
 	ttl := float64(f.cfg.ttl()) / 1e3
 	g.beat = Beat{
 		Group: r.Group, Tick: g.beat.Tick + 1,
@@ -95,9 +95,6 @@ func (g *ledger) next(f *Fleet, now int64, regular bool) *Beat {
 		Reserve: use.Reserve, Fixed: float64(r.Fixed), Expected: float64(f.cfg.Expected),
 		Known: g.reply.Instances, Alone: g.safe(f, use), Base: base,
 		Shards: float64(len(f.lanes)), Signature: g.signature(f, use),
-	}
-	if use.Capacity == 0 {
-		g.beat.Want = 0
 	}
 	g.sent, g.hurried = now, !regular
 	g.flying++
@@ -151,22 +148,26 @@ func (g *ledger) took(f *Fleet, c *call, now int64) {
 		return
 	}
 	g.vain = g.hurried && int(r.Quota) <= g.quota
-	g.quota, g.base = int(r.Quota), int(r.Base)
+	// More than its own capacity an instance can not use.
+	g.quota, g.base = int(min(r.Quota, c.beat.Capacity)), int(min(r.Base, c.beat.Capacity))
 	// From when the beat was sent, and less than the store waits.
 	g.until = c.sent + int64(f.cfg.ttl())*3/4
-	total := g.total(f, c.beat)
+	total, critical := g.total(f, c.beat)
 	g.bounded = total > 0
-	f.host.LeaseGate(engine.GateLease{Until: g.until, Other: g.quota, Fallback: min(g.quota, g.base), Total: total, Wake: g.wake})
+	f.host.LeaseGate(engine.GateLease{Until: g.until, Other: g.quota, Fallback: min(g.quota, g.base), Total: total, Critical: critical, Wake: g.wake})
 }
 
-// total bounds all requests of this instance where the fleet has one capacity:
-// by what the others do not use.
-func (g *ledger) total(f *Fleet, b *Beat) int {
+// total bounds the requests of this instance where the fleet has one capacity:
+// all of them by what the others did not use when they were last heard, but
+// for as many critical ones as are kept for critical traffic and not in use.
+func (g *ledger) total(f *Fleet, b *Beat) (total, critical int) {
 	if f.cfg.Reservation.Fixed == 0 {
-		return 0
+		return 0, 0
 	}
-	others := g.reply.Critical + g.reply.Other - b.Critical - b.Other
-	return max(1, int(g.reply.Capacity-others))
+	c := g.reply.Critical - b.Critical
+	total = max(1, int(g.reply.Capacity-c-(g.reply.Other-b.Other)))
+	kept := g.reply.Capacity - math.Floor((1-b.Reserve)*g.reply.Capacity+1e-9)
+	return total, max(1, int(kept-c))
 }
 
 // silent takes a beat that had no reply.

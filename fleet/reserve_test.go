@@ -172,7 +172,7 @@ func TestReservationIsExceededWhenBorrowersDieEarly(t *testing.T) {
 		request time.Duration
 		exceeds bool
 	}{{time.Second, true}, {8 * time.Second, false}} {
-		w, s := gated(t, 10, 100, 1000, fleet.Config{Expected: 10, Reservation: fleet.Reservation{Request: c.request, Grace: 20 * time.Second}})
+		w, s := gated(t, 10, 400, 1000, fleet.Config{Expected: 10, Reservation: fleet.Reservation{Request: c.request, Grace: 20 * time.Second}})
 		s.lasts = 5 * time.Second
 		w.seconds(2)
 		s.drive(2, func(int64) []float64 { return []float64{1, 1, 1, 1, 1, 0, 0, 0, 0, 0} })
