@@ -11,11 +11,11 @@ import (
 	"github.com/weir-go/weir/ladder"
 )
 
-// Most acts are over in seconds: half a second of a quiet day, then the
+// Most acts are over in seconds: a moment of a quiet day, then the
 // incident. It lasts until queues have filled (patience, over the surplus of
 // load) and then as long again and more.
 func shortTimes(setting) times {
-	return times{begin: 500 * time.Millisecond, end: 5 * time.Second, over: 5 * time.Second}
+	return times{begin: 300 * time.Millisecond, end: 4600 * time.Millisecond, over: 4600 * time.Millisecond}
 }
 
 // rateAct is layer 1.
@@ -56,7 +56,7 @@ func concurrencyAct() act {
 		traffic: func(s setting) []*target.Request {
 			t := shortTimes(s)
 			return append(quietDay(s, t.over), crowd{
-				group: "book export", class: engine.Read, ask: export, accounts: []string{"exporter"}, patience: 3 * time.Second,
+				group: "book export", class: engine.Read, ask: export, accounts: []string{"exporter"}, patience: 2200 * time.Millisecond,
 				from: t.begin, plan: arrival.Poisson(perSecond(reports), s.seed+1, t.end-t.begin),
 			}.requests(s)...)
 		},
@@ -98,9 +98,9 @@ func fleetAct() act {
 func workerAct() act {
 	const left = 5 // workers: 46 requests a second, of which charges need 28
 	at := func(s setting) times {
-		begin := s.scaled(25 * time.Second)
+		begin := s.scaled(16 * time.Second)
 		end := begin + s.scaled(300*time.Second)
-		return times{begin: begin, end: end, over: end + s.scaled(280*time.Second)}
+		return times{begin: begin, end: end, over: end + s.scaled(270*time.Second)}
 	}
 	return act{
 		name:    "worker",
