@@ -144,7 +144,7 @@ func TestExpressWayIsInlined(t *testing.T) {
 			"bucket.(*Rule).TokenAt", "bucket.(*Rule).TakeToken", "bucket.(*Rule).LeftToken", "bucket.(*Rule).TakeFlight",
 			"(*Engine).now", "(*Engine).tally", "(*Engine).leave", "(*Ticket).keepExpress", "shard.(*Table).Release", "gate.(*Gate).Leave",
 		},
-		"../shard": {"(*Table).home", "(*Table).reachOf", "differs", "tagOf"},
+		"../shard": {"(*Table).home", "(*Table).reachOf", "differs", "TagOf"},
 	} {
 		out, err := exec.Command("go", "build", "-gcflags=-m", pkg).CombinedOutput()
 		require.NoError(t, err, "%s", out)

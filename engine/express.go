@@ -27,7 +27,7 @@ func (e *Engine) express(t *Ticket, req *Request, p *plan) bool {
 	tag := shard.TagOf(c.Key.H, l.table)
 	s := e.table.Home(c.Key.H).Slot(tag)
 	if s == nil {
-		if s = e.table.Away(c.Key.H, l.table); s == nil {
+		if s = e.table.Away(c.Key.H, tag); s == nil {
 			return false
 		}
 	}
@@ -70,7 +70,7 @@ func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan, l1 *limit, s1 *sha
 	s := s1.Next()
 	if s == nil || !s.Is(tag) {
 		if s = e.table.Home(c.Key.H).Slot(tag); s == nil {
-			if s = e.table.Away(c.Key.H, l.table); s == nil {
+			if s = e.table.Away(c.Key.H, tag); s == nil {
 				return false
 			}
 		}

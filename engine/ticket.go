@@ -104,10 +104,19 @@ func (t *Ticket) Decision() Decision { return t.d }
 
 // Done gives back everything the request holds. It is to be called once, when
 // the work has really ended; on a refused ticket it does nothing, and a second
-// call, from whatever goroutine, changes nothing and is counted. It works after
-// Close, after Swap and after the removal of a limit.
+// call changes nothing and is counted. Where the ticket holds something, that is
+// so from whatever goroutines the calls come. Done works after Close, after Swap
+// and after the removal of a limit.
 func (t *Ticket) Done(o Outcome) {
 	if !t.open {
+		return
+	}
+	if t.n == 0 && t.gate == gateNone {
+		// Nothing is owed: no need for the dearest instruction here.
+		if t.done != 0 {
+			t.e.misuse.doubleDone.Add(1)
+		}
+		t.done = 1
 		return
 	}
 	if atomic.SwapUint32(&t.done, 1) != 0 {

@@ -28,17 +28,11 @@ func (t *Table) Home(h uint64) *Line {
 
 // Slot returns the slot of the line that has the tag, or nil.
 func (l *Line) Slot(tag uint64) *Slot {
-	switch tag {
-	case l.slots[0].tag.Load():
-		return &l.slots[0]
-	case l.slots[1].tag.Load():
-		return &l.slots[1]
-	case l.slots[2].tag.Load():
-		return &l.slots[2]
-	case l.slots[3].tag.Load():
-		return &l.slots[3]
+	s := &l.slots[which(l, tag)%slotsPerLine]
+	if s.tag.Load() != tag {
+		return nil
 	}
-	return nil
+	return s
 }
 
 // Next returns the slot behind s in its line, or nil for the last one. Words of
@@ -54,10 +48,14 @@ func (s *Slot) Next() *Slot {
 // Is reports whether the slot has the tag.
 func (s *Slot) Is(tag uint64) bool { return s.tag.Load() == tag }
 
-// Away returns the slot of a known key that is not in its home line, or nil.
-func (t *Table) Away(h uint64, id uint8) *Slot {
-	if at, _ := t.Find(h, id); at != None {
-		return t.slot(at)
+// Away returns the slot that has the tag of the key in the lines past its home,
+// or nil.
+func (t *Table) Away(h, tag uint64) *Slot {
+	_, first, in := t.home(h)
+	for i, n := uint64(1), t.reachOf(first+in); i <= n; i++ {
+		if s := t.lines[first+t.wrap(in+i)].Slot(tag); s != nil {
+			return s
+		}
 	}
 	return nil
 }
@@ -125,6 +123,11 @@ func (t *Table) scan(tag, ln uint64) (uint32, uint64) {
 		return uint32(ln)*slotsPerLine + uint32(i), w
 	}
 	return None, 0
+}
+
+// which returns the slot of the line that has the tag, or any if none has.
+func which(l *Line, tag uint64) uint64 {
+	return 6 - differs(l.slots[1].tag.Load(), tag) - 2*differs(l.slots[2].tag.Load(), tag) - 3*differs(l.slots[3].tag.Load(), tag)
 }
 
 // differs is 1 if a and b differ, else 0.
