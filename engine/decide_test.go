@@ -41,16 +41,6 @@ func watched(l engine.Limit) engine.Limit {
 	return l
 }
 
-func TestRequestWithoutClaimsPasses(t *testing.T) {
-	f := start(t, engine.Config{Gate: engine.Gate{Capacity: 1}})
-	tk := f.request(engine.Read, "u")
-	require.Equal(t, engine.Decision{Remaining: -1}, tk.Decision())
-	second := f.request(engine.Read, "u")
-	require.Equal(t, engine.Decision{Reason: engine.Reserved, Layer: engine.Fleet, RetryAfter: time.Second}, second.Decision())
-	tk.Done(engine.Success)
-	require.Zero(t, f.Snapshot().Gate.Other)
-}
-
 func TestRemainingCountsDown(t *testing.T) {
 	f := start(t, limits(tokens("api", 1, time.Hour, 3)))
 	for _, want := range []int64{2, 1, 0} {

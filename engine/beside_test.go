@@ -1,0 +1,165 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/engine"
+)
+
+// Do runs the work if the request is admitted, and gives everything back
+// whatever becomes of it.
+func TestDoGivesBackWhateverHappens(t *testing.T) {
+	f := start(t, engine.Config{Limits: []engine.Limit{inFlight("jobs", 1)}, Gate: engine.Gate{Capacity: 1}})
+	req := engine.Request{Class: engine.Read, Claims: []engine.Claim{f.claim("jobs", "u", 1)}}
+	ctx := context.Background()
+	boom := errors.New("boom")
+	inside := func() {
+		require.EqualValues(t, 1, f.inUse("jobs"))
+		require.Equal(t, 1, f.Snapshot().Gate.Other)
+		err := f.Do(ctx, req, func(context.Context) error { t.Fatal("runs"); return nil })
+		var refused *engine.RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, engine.Full, refused.Reason)
+		require.ErrorContains(t, err, `limit "jobs"`)
+	}
+	require.NoError(t, f.Do(ctx, req, func(context.Context) error { inside(); return nil }))
+	require.ErrorIs(t, f.Do(ctx, req, func(context.Context) error { inside(); return boom }), boom)
+	for range 1000 {
+		require.PanicsWithValue(t, "work", func() {
+			_ = f.Do(ctx, req, func(context.Context) error { panic("work") })
+		})
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { // runtime.Goexit inside, as t.FailNow does
+		_ = f.Do(ctx, req, func(context.Context) error { runtime.Goexit(); return nil })
+	})
+	wg.Wait()
+	require.Zero(t, f.inUse("jobs"))
+	require.Zero(t, f.Snapshot().Gate.Other)
+	require.NoError(t, f.Do(ctx, req, func(context.Context) error { return nil }))
+	require.Zero(t, f.Snapshot().Misuse.DoubleDone)
+}
+
+// Wait admits as soon as the key can pass, to the nanosecond.
+func TestWaitWaitsForTheToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, limits(tokens("api", 1, time.Second, 1)))
+		require.True(t, f.take("api", "u", 1).OK())
+		req := engine.Request{Class: engine.Read, Claims: []engine.Claim{f.claim("api", "u", 1)}}
+		var passed atomic.Bool
+		go func() {
+			tk, err := f.Wait(context.Background(), req)
+			if err == nil {
+				tk.Done(engine.Success)
+				passed.Store(true)
+			}
+		}()
+		synctest.Wait()
+		f.clock.Advance(time.Second - 1)
+		synctest.Wait()
+		require.False(t, passed.Load())
+		f.clock.Advance(1)
+		synctest.Wait()
+		require.True(t, passed.Load())
+	})
+}
+
+// Whoever gives up waiting leaves nothing behind, and what cannot be waited for
+// fails at once.
+func TestGivingUpLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, engine.Config{Limits: []engine.Limit{inFlight("jobs", 1), tokens("slow", 1, time.Hour, 1)}})
+		a := f.open("jobs", "u")
+		req := engine.Request{Class: engine.Read, Claims: []engine.Claim{f.claim("jobs", "u", 1)}}
+		ctx, cancel := context.WithCancel(context.Background())
+		gaveUp := make(chan error, 1)
+		go func() {
+			_, err := f.Wait(ctx, req)
+			gaveUp <- err
+		}()
+		f.clock.Advance(100 * time.Millisecond)
+		synctest.Wait()
+		cancel()
+		require.ErrorIs(t, <-gaveUp, context.Canceled)
+		a.Done(engine.Success)
+		require.Zero(t, f.inUse("jobs"))
+		c := f.open("jobs", "u")
+		require.True(t, c.OK())
+		require.EqualValues(t, 1, f.inUse("jobs"))
+		c.Done(engine.Success)
+
+		require.True(t, f.take("slow", "u", 1).OK())
+		var refused *engine.RefusedError
+		deadline, stop := context.WithTimeout(context.Background(), time.Minute)
+		defer stop()
+		_, err := f.Wait(deadline, engine.Request{Class: engine.Read, Claims: []engine.Claim{f.claim("slow", "u", 1)}})
+		require.ErrorAs(t, err, &refused, "an hour does not fit into a minute")
+		require.Greater(t, refused.RetryAfter, 59*time.Minute)
+		_, err = f.Wait(context.Background(), engine.Request{Class: engine.Read, Claims: []engine.Claim{f.claim("slow", "u", 2)}})
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, engine.NeverFits, refused.Reason)
+		_, err = f.Wait(ctx, req)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Zero(t, f.inUse("jobs"))
+	})
+}
+
+// Peek and Explain say what Admit would, and change nothing.
+func TestPeekSaysWhatAdmitWould(t *testing.T) {
+	var l load
+	f := start(t, engine.Config{
+		Limits: []engine.Limit{tokens("api", 1, time.Hour, 3), inFlight("jobs", 2), watched(tokens("new", 1, time.Hour, 1))},
+		Gate:   engine.Gate{Capacity: 3},
+		Ladder: engine.Ladder{Signal: l.read},
+	})
+	req := func(names ...string) engine.Request {
+		r := engine.Request{Class: engine.Read}
+		for _, n := range names {
+			r.Claims = append(r.Claims, f.claim(n, "u", 1))
+		}
+		return r
+	}
+	agree := func(r engine.Request) engine.Decision {
+		t.Helper()
+		before := f.Snapshot()
+		for range 3 {
+			f.Peek(r)
+			f.Explain(r)
+		}
+		after := f.Snapshot()
+		before.At, after.At = time.Time{}, time.Time{}
+		require.Equal(t, before, after)
+		peeked := f.Peek(r)
+		tk := f.Admit(r)
+		require.Equal(t, tk.Decision(), peeked)
+		if tk.OK() {
+			t.Cleanup(func() { tk.Done(engine.Success) })
+		}
+		return tk.Decision()
+	}
+	require.True(t, agree(req()).OK())
+	require.True(t, agree(req("api", "jobs", "new")).OK())
+	require.True(t, agree(req("jobs", "api", "new")).OK())
+	require.Equal(t, engine.Full, agree(req("api", "jobs")).Reason)
+	require.Equal(t, engine.Reserved, agree(req("api")).Reason)
+	l.set(3)
+	f.clock.Advance(2 * time.Minute)
+	require.Equal(t, engine.Shed, agree(req("api")).Reason)
+	require.Equal(t, engine.NeverFits, agree(engine.Request{Class: engine.Read, Claims: []engine.Claim{f.claim("api", "u", 9)}}).Reason)
+
+	names := []string{}
+	for _, v := range f.Explain(req("api", "jobs", "new")) {
+		names = append(names, v.Name)
+		require.Equal(t, v.Name != "new", v.Enforced)
+	}
+	require.Equal(t, []string{"api", "jobs", "new", "worker", "fleet"}, names)
+}
