@@ -122,6 +122,12 @@ func TestTheTightestQuotaAboveCounts(t *testing.T) {
 			h.write("sys/fs/cgroup/pod/cpu.stat", "usage_usec 1900000\n")
 		})
 		require.InDelta(t, 0.5, r.Value, 1e-6)
+		r = oneSecond(c, func() { // only the pod is limited now
+			h.write("sys/fs/cgroup/pod/box/cpu.max", "max 100000")
+			h.write("sys/fs/cgroup/pod/box/cpu.stat", "usage_usec 2900000\n")
+			h.write("sys/fs/cgroup/pod/cpu.stat", "usage_usec 3700000\n")
+		})
+		require.InDelta(t, 0.9, r.Value, 1e-6)
 	})
 }
 

@@ -28,12 +28,6 @@ func (r *rig) feed(u float64) {
 	r.Tick(r.now, ladder.Reading{Value: u, At: r.now, OK: true})
 }
 
-// silence ticks once without a reading.
-func (r *rig) silence() {
-	r.now = r.now.Add(r.tick)
-	r.Tick(r.now, ladder.Reading{})
-}
-
 // until feeds u until the condition holds and returns how many seconds that
 // took, or a day.
 func (r *rig) until(u float64, done func() bool) float64 {

@@ -15,7 +15,7 @@ import (
 // function from top to bottom, in seconds, every quantity by its letter.
 type model struct {
 	ladder.Config
-	now, last            float64
+	now                  float64
 	x, u, v, arm, hold   float64
 	armed                bool
 	tOver, tRest, tFresh float64

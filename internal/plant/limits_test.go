@@ -30,6 +30,9 @@ func runs(t *testing.T, r plant.Run, first uint64, n int) []plant.Result {
 // eachScenario runs f for the published scenarios and their limits.
 func eachScenario(t *testing.T, f func(t *testing.T, s plant.Scenario, l plant.Limit)) {
 	for _, s := range plant.Scenarios() {
+		if raced && s.Name != "S5_retrystorm" {
+			continue
+		}
 		t.Run(s.Name, func(t *testing.T) {
 			l, ok := plant.LimitOf(s.Name)
 			require.True(t, ok)
@@ -49,7 +52,7 @@ func TestCriticalIsNotShedEvenWithoutTheCap(t *testing.T) {
 	law := ladder.Default()
 	law.Max = ladder.Tiers
 	eachScenario(t, func(t *testing.T, s plant.Scenario, l plant.Limit) {
-		for _, r := range runs(t, plant.Run{Scenario: s, Law: law}, 1501, max(2, seedCount()/4)) {
+		for _, r := range runs(t, plant.Run{Scenario: s, Law: law}, 1501, max(1, seedCount()/4)) {
 			require.Zero(t, r.CriticalShed, "seed %d", r.Seed)
 		}
 	})
@@ -84,7 +87,7 @@ func TestOtherSignalsMeetTheirLimits(t *testing.T) {
 		for kind, limit := range map[string]plant.Limit{"inflight": l, "busy": l.Relaxed()} {
 			s.Sensor.Kind = kind
 			limit.MedianReversals += 2 // one swing more: that column is for the standing queue
-			results := runs(t, plant.Run{Scenario: s, Law: ladder.Default()}, 501, max(2, seedCount()/5))
+			results := runs(t, plant.Run{Scenario: s, Law: ladder.Default()}, 501, max(1, seedCount()/5))
 			require.Empty(t, limit.Judge(results), kind)
 		}
 	})

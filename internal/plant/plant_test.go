@@ -173,7 +173,7 @@ func TestAllStopsWithItsContext(t *testing.T) {
 // A thousand times real time, with room; the best of three, since the machine
 // may be busy.
 func TestReplayIsAThousandTimesRealTime(t *testing.T) {
-	if seeds < 10 {
+	if raced {
 		t.Skip("not under the race detector")
 	}
 	s, ok := plant.Find("S5") // the dearest: retries

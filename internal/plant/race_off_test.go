@@ -2,5 +2,9 @@
 
 package plant_test
 
-// seeds is how many seeds a plain test run gives each scenario.
-const seeds = 10
+const (
+	// raced is whether the race detector watches.
+	raced = false
+	// seeds is how many seeds a plain test run gives each scenario.
+	seeds = 10
+)
