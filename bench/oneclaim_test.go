@@ -31,7 +31,7 @@ func BenchmarkOneClaim(b *testing.B) {
 		b.Run(fmt.Sprintf("keys=1M/dist=uniform/cores=%d/state=evicting", cores), func(b *testing.B) { evicting(b, 1e6, cores) })
 	}
 	// A table much larger than its keys: what weir costs where nobody sized it.
-	b.Run("keys=1k/dist=uniform/cores=1/state=known/entries=1M", func(b *testing.B) {
+	b.Run("keys=1k/entries=1M/dist=uniform/cores=1/state=known", func(b *testing.B) {
 		rig := workload.NewRig(workload.Rate, workload.Nobody, 1e3, 1e6)
 		defer rig.Close()
 		rig.Fill(1e3)

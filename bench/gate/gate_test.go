@@ -92,6 +92,25 @@ func TestUnusableComparisonIsAnError(t *testing.T) {
 	}
 }
 
+// The pattern of one benchmark also matches those whose name goes on after it.
+func TestASampleIsOfOneBenchmarkOnly(t *testing.T) {
+	r := newFixture(t)
+	r.edit(t, "work_test.go", "b.Run(\"kind=chain\"", "b.Run(\"kind=chain/long=10x\", func(b *testing.B) {\n\t\tfor b.Loop() {\n\t\t\tfor range 10 {\n\t\t\t\tsink = Spin(sink)\n\t\t\t}\n\t\t}\n\t})\n\tb.Run(\"kind=chain\"")
+	o := r.options("")
+	b, err := build(t.Context(), r.dir, ".", filepath.Join(t.TempDir(), "b.test"), nil)
+	require.NoError(t, err)
+	names, err := b.list(t.Context(), "Spin")
+	require.NoError(t, err)
+	require.Len(t, names, 2)
+	o.plan.rounds = 5
+	p, err := o.plan.measure(t.Context(), names[1], b, b)
+	require.NoError(t, err)
+	require.Len(t, p.base, 5)
+	for _, res := range append(p.base, p.head...) {
+		require.Equal(t, names[1], res.Name.String())
+	}
+}
+
 // fixture is a git repository with the fixture module in its first commit.
 type fixture struct{ dir string }
 

@@ -55,7 +55,7 @@ func (b binary) list(ctx context.Context, pattern string) ([]string, error) {
 	return names, err
 }
 
-// only is the pattern that matches this one benchmark.
+// only is the pattern that matches this benchmark, and those below it.
 func only(name string) string {
 	base, parts := benchfmt.Name(name).Parts()
 	pattern := "^Benchmark" + regexp.QuoteMeta(string(base)) + "$"
@@ -108,6 +108,8 @@ func (p plan) sample(ctx context.Context, name string, b binary, to *[]*benchfmt
 	if err != nil {
 		return err
 	}
+	// A pattern also matches what lies below the name.
+	results = slices.DeleteFunc(results, func(r *benchfmt.Result) bool { return r.Name.String() != name })
 	if len(results) == 0 {
 		return fmt.Errorf("gate: %s: %s: no result", b.path, name)
 	}
