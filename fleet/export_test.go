@@ -70,3 +70,6 @@ func (f *Fleet) Farewell() (calls []*Call) {
 	}
 	return calls
 }
+
+// Entry is the state of a key.
+type Entry = entry

@@ -195,13 +195,16 @@ type backend struct {
 }
 
 func newBackend(t *testing.T, lasts time.Duration) *backend {
-	b := new(backend)
+	b, ended := new(backend), make(chan struct{})
 	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.add(1)
-		<-time.After(lasts)
+		select {
+		case <-time.After(lasts):
+		case <-ended:
+		}
 		b.add(-1)
 	}))
-	t.Cleanup(func() { b.CloseClientConnections(); b.Close() })
+	t.Cleanup(func() { close(ended); b.CloseClientConnections(); b.Close() })
 	return b
 }
 
