@@ -132,3 +132,15 @@ func TestManualClockOnlyMovesForward(t *testing.T) {
 	require.Equal(t, 2*time.Second, c.Now())
 	require.Equal(t, noon.Add(2*time.Second-time.Hour), c.Wall())
 }
+
+// A refusal that finds the published time more than a tick late publishes the
+// true one, so that what others decide on is not later than a tick after it.
+func TestRefusalsPublishALateTime(t *testing.T) {
+	f := start(t, limits(tokens("api", 1000, time.Second, 20), tokens("spent", 1, time.Hour, 1)))
+	require.True(t, f.take("spent", "v", 1).OK())
+	require.True(t, f.take("api", "u", 1).OK())
+	f.clock.Advance(time.Millisecond)
+	f.clock.Drift(20 * time.Millisecond)
+	require.False(t, f.take("spent", "v", 1).OK())
+	require.Equal(t, 20, f.admitted("api", "u", 100), "nothing extra: the time is no longer late")
+}

@@ -2,6 +2,9 @@ package engine_test
 
 import (
 	"math"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -269,5 +272,53 @@ func TestUnclassifiedRequestsCountAsTheDefault(t *testing.T) {
 		s := f.Snapshot()
 		require.EqualValues(t, 3, s.Admitted[c.counts])
 		require.EqualValues(t, 3, s.Unclassified)
+	}
+}
+
+// However many ask at once, what remains is told to each as of its own charge.
+func TestRemainingIsToldOnceEach(t *testing.T) {
+	f := start(t, limits(tokens("api", 1, time.Hour, 3)))
+	id, _ := f.Limit("api")
+	for round := range 30 {
+		k := f.Key("user", strconv.Itoa(round))
+		var seen [3]atomic.Int64
+		var refused atomic.Int64
+		var wg sync.WaitGroup
+		for range 64 {
+			wg.Go(func() {
+				tk := f.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{id.Claim(k)}})
+				if tk.OK() {
+					seen[tk.Decision().Remaining].Add(1)
+				} else if tk.Decision().Remaining == 0 {
+					refused.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		require.Equal(t, [4]int64{1, 1, 1, 61}, [4]int64{seen[0].Load(), seen[1].Load(), seen[2].Load(), refused.Load()})
+	}
+}
+
+// A thousand first requests of a new key, at the same moment: one bucket.
+func TestFirstRequestsOfANewKeyHaveOneBucket(t *testing.T) {
+	f := start(t, limits(tokens("api", 1, time.Hour, 1)))
+	id, _ := f.Limit("api")
+	for round := range 20 {
+		k := f.Key("user", strconv.Itoa(round))
+		var ok atomic.Int64
+		begin := make(chan struct{})
+		var wg sync.WaitGroup
+		for range 1000 {
+			wg.Go(func() {
+				<-begin
+				tk := f.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{id.Claim(k)}})
+				if tk.OK() {
+					ok.Add(1)
+				}
+			})
+		}
+		close(begin)
+		wg.Wait()
+		require.EqualValues(t, 1, ok.Load())
 	}
 }

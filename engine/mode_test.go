@@ -171,7 +171,7 @@ func TestLadderKillSwitch(t *testing.T) {
 // ones, shares are met, and two limits pick different keys.
 func TestRampsAreNestedAndMonotone(t *testing.T) {
 	f := start(t, limits(engine.Limit{Name: "a", Kind: engine.Block}, engine.Limit{Name: "b", Kind: engine.Block}))
-	const n = 4000
+	const n = 1500
 	// state of every key: 0 off, 1 watched, 2 enforced
 	states := func(limit string, m engine.Mode) (s [n]int) {
 		require.NoError(t, f.SetMode(limit, m))
@@ -203,8 +203,8 @@ func TestRampsAreNestedAndMonotone(t *testing.T) {
 		for i := range s {
 			require.GreaterOrEqual(t, s[i], last[i], "%v", r)
 		}
-		require.InDelta(t, r[0], count(s, 1), 0.03)
-		require.InDelta(t, r[0]*r[1], count(s, 2), 0.03)
+		require.InDelta(t, r[0], count(s, 1), 0.05)
+		require.InDelta(t, r[0]*r[1], count(s, 2), 0.05)
 		last = s
 	}
 	a, b := states("a", engine.Ramp(0.5, 1)), states("b", engine.Ramp(0.5, 1))
@@ -214,7 +214,7 @@ func TestRampsAreNestedAndMonotone(t *testing.T) {
 			both++
 		}
 	}
-	require.InDelta(t, 0.25, both/n, 0.03)
+	require.InDelta(t, 0.25, both/n, 0.05)
 	require.Equal(t, a, states("a", engine.Ramp(0.5, 1)), "the same keys every time")
 }
 

@@ -87,7 +87,7 @@ func TestShrinkingRacesWithEnds(t *testing.T) {
 	f := start(t, limits(inFlight("jobs", 5)))
 	small, large := limits(inFlight("jobs", 2)), limits(inFlight("jobs", 5))
 	small.Clock, small.MaxEntries, large.Clock, large.MaxEntries = f.clock, 1<<12, f.clock, 1<<12
-	for range 300 {
+	for range 100 {
 		require.NoError(t, f.Swap(large))
 		var held []*engine.Ticket
 		for range 5 {

@@ -206,7 +206,7 @@ func TestSwapsWhileDeciding(t *testing.T) {
 			}
 		})
 	}
-	for i := range int64(300) {
+	for i := range int64(100) {
 		require.NoError(t, f.swap(tokens("api", 1_000_000_000-i, time.Second, 1_000_000_000), inFlight("jobs", 500+i), tokens("other", 1+i, time.Second, 1)))
 		f.clock.Advance(time.Millisecond)
 		runtime.Gosched()
@@ -238,7 +238,7 @@ func TestEnginesLeaveNothingBehind(t *testing.T) {
 		return m.HeapAlloc
 	}
 	var base uint64
-	for i := range 600 {
+	for i := range 300 {
 		e := engine.Must(engine.New(engine.Config{MaxEntries: 1, Limits: []engine.Limit{tokens("api", 1, time.Second, 1)}}))
 		if i%2 == 0 {
 			require.NoError(t, e.Swap(engine.Config{MaxEntries: 1}))
