@@ -3,6 +3,7 @@
 GO      ?= go
 BASE    ?= HEAD
 FUZZTIME ?= 30s
+SOAK    ?= 1m
 MODULES := . tools bench/versus integration
 MODULES := $(wildcard $(MODULES:%=%/go.mod))
 MODULES := $(MODULES:%/go.mod=%)
@@ -21,6 +22,7 @@ demo: ## the story of the four layers, on a real server (90 s)
 test: need lint race plain small explore nested ## everything a contributor runs
 
 .PHONY: ci
+ci: FUZZTIME = 5s
 ci: test long ## what CI runs: test, and the bounded form of what takes long
 
 .PHONY: need
@@ -36,7 +38,7 @@ lint: # formatting, vet, staticcheck and tidy, in every module
 
 .PHONY: race
 race: # every test, with the race detector
-	$(GO) test -race ./...
+	WEIR_REDIS=must $(GO) test -race -timeout 20m ./...
 
 .PHONY: plain
 plain: # without it: exact counts of allocations, inlining, timing-free benchmarks once
@@ -54,7 +56,58 @@ explore: # every interleaving of the table's and the gate's words
 
 .PHONY: nested
 nested: # the modules that keep other people's packages out of ours
-	@for m in $(filter-out . tools,$(MODULES)); do echo "test $$m"; (cd $$m && $(GO) test ./...) || exit 1; done
+	@for m in $(filter-out . tools,$(MODULES)); do echo "test $$m"; (cd $$m && WEIR_REDIS=must $(GO) test ./...) || exit 1; done
 
 .PHONY: long
-long: fuzz soak ladder-server test-fleet ## the bounded form of the long parts
+long: fuzz soak ladder-server test-fleet # what takes minutes, bounded
+
+.PHONY: fuzz
+fuzz: ## fuzz every target for FUZZTIME (30s)
+	@for p in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
+		for t in $$($(GO) test -list '^Fuzz' ./$$p | grep '^Fuzz'); do echo "fuzz $$p $$t"; \
+			$(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) ./$$p || exit 1; done; done
+
+.PHONY: soak
+soak: ## everything at once for SOAK (1m); memory flat, gauges back at zero
+	WEIR_SOAK=$(SOAK) $(GO) test -run 'Soak|Storm' -timeout 0 ./engine
+
+.PHONY: ladder-server
+ladder-server: # one ladder scenario behind net/http, five times as fast
+	WEIR_LADDER_REAL=1 $(GO) test -run Real -timeout 8m ./cmd/loadgen
+
+.PHONY: ladder-full
+ladder-full: ## all scenarios and seeds of the ladder, and three on a real server
+	WEIR_LADDER_FULL=1 $(GO) test -timeout 0 ./internal/plant
+	WEIR_LADDER_REAL=1 WEIR_LADDER_FULL=1 $(GO) test -run Real -timeout 0 ./cmd/loadgen
+
+.PHONY: test-fleet
+test-fleet: ## the fleet on real servers that die, hang and forget (6 min)
+	WEIR_FLEET=full WEIR_REDIS=must $(GO) test -timeout 15m ./fleet/...
+	cd integration && WEIR_FLEET=full WEIR_REDIS=must $(GO) test -timeout 15m ./...
+
+.PHONY: bench
+bench: ## the gated benchmarks, and a summary
+	@mkdir -p out
+	$(GO) test -run '^$$' -bench . -benchmem -count 5 ./bench | tee out/bench.txt
+	$(GO) run golang.org/x/perf/cmd/benchstat out/bench.txt
+
+.PHONY: bench-gate
+bench-gate: ## the benchmarks of BASE and of this tree, in turns; fails on a regression
+	$(GO) run ./bench/gate -base $(BASE)
+
+.PHONY: bench-versus
+bench-versus: ## weir beside other libraries, in turns
+	@mkdir -p out
+	cd bench/versus && $(GO) run . -json ../../out/versus.json
+
+.PHONY: perf-doc
+perf-doc: ## measure everything and rewrite docs/perf.md
+	$(GO) run ./bench/perfdoc
+
+.PHONY: mutate
+mutate: ## plant small faults and see the tests find them
+	$(GO) run -C tools ./mutate
+
+.PHONY: vuln
+vuln: ## known vulnerabilities in what weir is built from
+	$(GO) tool -modfile=tools/go.mod govulncheck ./... || echo "govulncheck found something, or could not reach its database: see above"
