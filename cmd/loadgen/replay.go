@@ -27,6 +27,7 @@ and named, never fatal. Without a policy file every user (the client's address,
 as far as the log knows) has one token bucket.
 
   loadgen replay -log access.log -rate 1/s -burst 20
+  loadgen replay -state http://127.0.0.1:8080/weir/state
   loadgen replay -log requests.csv -columns time=ts,user=tenant,cost=tokens -rate 500/s -burst 20000 -suggest 99.9%
 
 flags:
@@ -39,7 +40,7 @@ type replayOptions struct {
 	burst, inFlight       int64
 	factors, suggest      string
 	top                   int
-	json                  string
+	json, state           string
 	untouched             float64 // of -suggest; 0: not asked
 	scales                []float64
 	logFormat             replay.Format
@@ -52,6 +53,7 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	fs := newFlagSet("replay", stderr, replayHelp)
 	o := &replayOptions{}
 	fs.StringVar(&o.log, "log", "", "the `file` with the recorded traffic; - is the standard input")
+	fs.StringVar(&o.state, "state", "", "instead of a log: the state of a service that runs, a `URL` of weirhttp.Admin's /state or a file with it;\nprints the same table of what its limits refused, and in shadow would have refused")
 	fs.StringVar(&o.format, "format", "auto", "auto, combined, json or csv")
 	fs.StringVar(&o.columns, "columns", "", "which field holds what: time=ts,method=verb,path=url,user=tenant,status=code,cost=tokens,duration=ms")
 	fs.StringVar(&o.policy, "policy", "", "a policy `file`; its routes are matched with the log's paths")
@@ -74,6 +76,12 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	fail := func(err error) int {
 		fmt.Fprintln(stderr, "loadgen replay:", err)
 		return exitFail
+	}
+	if o.state != "" {
+		if err := replayState(ctx, o, stdout); err != nil {
+			return fail(err)
+		}
+		return exitOK
 	}
 	against, err := o.against()
 	if err != nil {
@@ -100,8 +108,8 @@ func (o *replayOptions) check() error {
 			errs = append(errs, err)
 		}
 	}
-	if o.log == "" {
-		fail(errors.New("-log: missing"))
+	if (o.log == "") == (o.state == "") {
+		fail(errors.New("-log: missing (or -state, and only one of them)"))
 	}
 	var err error
 	if o.logFormat, err = replay.ParseFormat(o.format); err != nil {

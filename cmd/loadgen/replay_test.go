@@ -3,12 +3,17 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/weirhttp"
 )
 
 func accessLog(t *testing.T) string {
@@ -72,4 +77,36 @@ func TestReplayRefusesNonsense(t *testing.T) {
 		require.Equal(t, exitFail, code, c.args)
 		require.Contains(t, strings.ToLower(stderr), c.want)
 	}
+}
+
+// A shadow limit of a service that runs gives the same table as a replay.
+func TestReplayReadsTheStateOfAServiceThatRuns(t *testing.T) {
+	e, err := engine.New(engine.Config{Limits: []engine.Limit{
+		{Name: "dark", Rate: 1, Per: time.Hour, Burst: 2, Mode: engine.Shadow},
+		{Name: "hard", Rate: 1, Per: time.Hour, Burst: 5},
+	}})
+	require.NoError(t, err)
+	defer e.Close()
+	dark, _ := e.Limit("dark")
+	hard, _ := e.Limit("hard")
+	for range 10 {
+		k := e.Key("u")
+		ticket := e.Admit(engine.Request{Class: engine.Write, Claims: []engine.Claim{dark.Claim(k), hard.Claim(k)}})
+		ticket.Done(engine.Success)
+	}
+	srv := httptest.NewServer(weirhttp.Admin(e))
+	defer srv.Close()
+	file := filepath.Join(t.TempDir(), "state.json")
+	code, out, stderr := loadgen(t.Context(), "replay", "-state", srv.URL+"/state", "-json", file)
+	require.Equal(t, exitOK, code, stderr)
+	require.Contains(t, out, "10 requests decided")
+	require.Regexp(t, `dark\s+rate\s+shadow\s+limited\s+write\s+0\s+0 %\s+[3-8]\s`, out)
+	require.Regexp(t, `hard\s+rate\s+enforce\s+limited\s+write\s+5\s+50.0 %\s+0\s`, out)
+	code, page, stderr := loadgen(t.Context(), "report", "-in", file, "-out", "-")
+	require.Equal(t, exitOK, code, stderr)
+	require.Contains(t, page, "would have refused")
+
+	code, _, stderr = loadgen(t.Context(), "replay", "-state", srv.URL+"/nowhere")
+	require.Equal(t, exitFail, code)
+	require.Contains(t, stderr, "404")
 }
