@@ -48,7 +48,6 @@ func TestExploreInFlight(t *testing.T) {
 					if b.take(1) {
 						b.release()
 					}
-					b.take(1)
 				},
 			},
 			Step: func() error {

@@ -99,25 +99,37 @@ func TestExploreSettle(t *testing.T) {
 // A running job settles while another asks and a third key wants the slots, of
 // which there is one too few.
 func TestExploreSettleWithReclaim(t *testing.T) {
-	w := newWorld(t, 2)
-	p := w.postpaid(3)
-	tok := w.token(1)
-	began := p.of(0xa)
-	require.True(t, began.start(1))
-	var a, b job
-	var c acct
-	w.explore(explore.Scenario{
-		Reset: func() { a, b, c = began, p.of(0xa), tok.of(0xc) },
-		Threads: []func(){
-			func() { a.end(3) },
-			func() { b.start(3) },
-			func() { c.take(1) },
-		},
-		Final: func() error {
-			return all(w.noTwins(),
-				holds(b.hold.admitted == 0, "admitted beside a job that runs, or has used all"),
-				holds(a.held() == 0, "%d held for ever", a.held()),
-				holds(c.arrival() == c.admitted, "c: %d admitted, %d charged", c.admitted, c.arrival()))
-		},
-	})
+	for _, early := range []bool{true, false} {
+		w := newWorld(t, 2)
+		p := w.postpaid(3)
+		tok := w.token(1)
+		began := p.of(0xa)
+		require.True(t, began.start(1))
+		var a, b job
+		var c acct
+		w.explore(explore.Scenario{
+			Reset: func() {
+				a, b, c = began, p.of(0xa), tok.of(0xc)
+				b.hold.other, c.other = &c, &b.hold
+			},
+			Threads: []func(){
+				func() { a.end(3) },
+				func() {
+					if early {
+						c.take(1)
+					}
+					b.start(3)
+					if !early {
+						c.take(1)
+					}
+				},
+			},
+			Final: func() error {
+				return all(w.noTwins(),
+					holds(b.hold.admitted == 0, "admitted beside a job that runs, or has used all"),
+					holds(a.held() == 0, "%d held for ever", a.held()),
+					holds(c.arrival() == c.admitted, "c: %d admitted, %d charged", c.admitted, c.arrival()))
+			},
+		})
+	}
 }

@@ -74,7 +74,6 @@ func TestExploreOneBirthWithReclaim(t *testing.T) {
 				func() {
 					if b.take(1) {
 						b.undo()
-						b.take(1)
 					}
 				},
 			},
