@@ -141,7 +141,8 @@ func TestExpressWayIsInlined(t *testing.T) {
 	}
 	for pkg, calls := range map[string][]string{
 		".": {
-			"bucket.(*Rule).TokenAt", "bucket.(*Rule).TakeToken", "bucket.(*Rule).LeftToken", "bucket.(*Rule).TakeFlight",
+			"bucket.(*Rule).TokenAt", "bucket.(*Rule).SpendToken", "bucket.(*Rule).TakeFlight", "(*plan).ordinary",
+			"shard.(*Table).Home", "shard.(*Slot).Read", "shard.(*Slot).Change", "shard.(*Slot).Next",
 			"(*Engine).now", "(*Engine).tally", "(*Engine).leave", "(*Ticket).keepExpress", "shard.(*Table).Release", "gate.(*Gate).Leave",
 		},
 		"../shard": {"(*Table).home", "(*Table).reachOf", "differs", "TagOf"},

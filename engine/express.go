@@ -12,10 +12,17 @@ import (
 // same order. Whatever else a request is, it leaves no trace and reports false:
 // then decide has to answer.
 //
-// It is written for few instructions: what it calls is inlined, but for the key
-// that is not in its home line, and what it keeps lies in registers.
+// It is written for few instructions: what it calls is inlined, but for what is
+// rare, and what it keeps lies in registers. What remains is only counted, in
+// tokens, when somebody asks the ticket for it.
 func (e *Engine) express(t *Ticket, req *Request, p *plan) bool {
-	if uint(len(req.Claims)-1) >= few || p.long || e.level.Load() != 0 || req.Class-Test > Critical-Test {
+	if p.long {
+		return false
+	}
+	if e.level.Load() != 0 {
+		return false
+	}
+	if req.Class-Test > Critical-Test {
 		return false
 	}
 	now := e.now()
@@ -35,33 +42,47 @@ func (e *Engine) express(t *Ticket, req *Request, p *plan) bool {
 	if !ok {
 		return false
 	}
-	next, left, ok := l.step(old, now, c.Cost)
-	if !ok {
-		return false
+	if len(req.Claims) != 1 || l.kind == InFlight {
+		return e.expressMore(t, req, p, l, s, old, now)
 	}
-	if len(req.Claims) == few {
-		return e.expressTwo(t, req, p, l, s, old, next, left, now)
-	}
-	if p.gated && !e.passExpress(t, req.Class) {
+	next, room, ok := l.rule.SpendToken(old, l.rule.TokenAt(now), uint64(c.Cost))
+	if !ok || p.gated && !e.passExpress(t, req.Class) {
 		return false
 	}
 	if !s.Change(old, next) {
 		e.leave(t)
 		return false
 	}
-	t.e, t.open = e, true
-	t.d.Remaining, t.d.Limit = left, l.id
-	if l.holds {
-		t.keepExpress(e, l, s, next, c.Cost)
-	}
-	e.counted(t, req.Class)
+	t.e, t.open, t.tight = e, true, l
+	t.d.Remaining, t.d.Limit = int64(room), l.id
+	e.tally().admitted[req.Class].Add(1)
 	return true
 }
 
-// expressTwo is the rest of express for two claims: l1 and what follows it are
-// what is found of the first.
-func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan, l1 *limit, s1 *shard.Slot, old1, next1 uint64, left1, now int64) bool {
-	c1, c := &req.Claims[0], &req.Claims[1]
+// expressMore is the rest of express for two claims, or for one that is in
+// flight: l1, s1 and old1 are what is found of the first.
+func (e *Engine) expressMore(t *Ticket, req *Request, p *plan, l1 *limit, s1 *shard.Slot, old1 uint64, now int64) bool {
+	c1 := &req.Claims[0]
+	next1, room1, ok := l1.spend(old1, now, c1.Cost)
+	if !ok {
+		return false
+	}
+	if len(req.Claims) == 1 {
+		if p.gated && !e.passExpress(t, req.Class) {
+			return false
+		}
+		if !s1.Change(old1, next1) {
+			e.leave(t)
+			return false
+		}
+		t.keepExpress(e, l1, s1, next1, c1.Cost)
+		t.remains(l1, room1)
+		t.e, t.open = e, true
+		e.counted(t, req.Class)
+		return true
+	}
+
+	c := &req.Claims[1]
 	l := p.ordinary(c)
 	if l == nil || c.Limit <= c1.Limit {
 		return false
@@ -79,7 +100,7 @@ func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan, l1 *limit, s1 *sha
 	if !ok {
 		return false
 	}
-	next, left, ok := l.step(old, now, c.Cost)
+	next, room, ok := l.spend(old, now, c.Cost)
 	if !ok || p.gated && !e.passExpress(t, req.Class) {
 		return false
 	}
@@ -92,17 +113,18 @@ func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan, l1 *limit, s1 *sha
 		e.leave(t)
 		return false
 	}
-	t.e, t.open = e, true
-	t.d.Remaining, t.d.Limit = left1, l1.id
-	if left < left1 {
-		t.d.Remaining, t.d.Limit = left, l.id
-	}
-	if l1.holds {
+	if l1.kind == InFlight {
 		t.keepExpress(e, l1, s1, next1, c1.Cost)
 	}
-	if l.holds {
+	if l.kind == InFlight {
 		t.keepExpress(e, l, s, next, c.Cost)
 	}
+	if l1.less(room1, l, room) {
+		t.remains(l1, room1)
+	} else {
+		t.remains(l, room)
+	}
+	t.e, t.open = e, true
 	e.counted(t, req.Class)
 	return true
 }
@@ -120,15 +142,33 @@ func (p *plan) ordinary(c *Claim) *limit {
 	return l
 }
 
-// step is the limit's step on a word, and what it leaves of the limit.
-func (l *limit) step(old uint64, now, cost int64) (next uint64, left int64, ok bool) {
+// spend is the limit's step on a word, and what it leaves: token units, or
+// places.
+func (l *limit) spend(old uint64, now, cost int64) (next, room uint64, ok bool) {
 	if l.kind == InFlight {
 		next, ok = l.rule.TakeFlight(old, cost)
-		return next, l.max - bucket.InUse(next), ok
+		return next, uint64(l.max - bucket.InUse(next)), ok
 	}
-	at := l.rule.TokenAt(now)
-	next, ok = l.rule.TakeToken(old, at, uint64(cost))
-	return next, l.rule.LeftToken(next, at+l.slack), ok
+	return l.rule.SpendToken(old, l.rule.TokenAt(now), uint64(cost))
+}
+
+// less reports whether l leaves less than the other limit does.
+func (l *limit) less(room uint64, o *limit, other uint64) bool { return l.whole(room) < o.whole(other) }
+
+// whole is what spend left, in whole tokens or places.
+func (l *limit) whole(room uint64) int64 {
+	if l.kind == InFlight {
+		return int64(room)
+	}
+	return l.rule.Tokens(room, l.slack)
+}
+
+// remains notes what the tightest limit leaves.
+func (t *Ticket) remains(l *limit, room uint64) {
+	t.d.Remaining, t.d.Limit = int64(room), l.id
+	if l.kind != InFlight {
+		t.tight = l
+	}
 }
 
 // passExpress takes a place in the gate when nothing about it is out of the

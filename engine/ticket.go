@@ -14,6 +14,9 @@ type Ticket struct {
 	_ noCopy
 	e *Engine
 	d Decision
+	// tight is the limit in whose units d.Remaining is still to be counted; nil: it
+	// is counted.
+	tight *limit
 
 	done    uint32 // set by the first Done, atomically
 	decided bool
@@ -100,7 +103,13 @@ func (t *Ticket) hold(i uint8) *hold {
 func (t *Ticket) OK() bool { return t.d.Reason == Admitted }
 
 // Decision returns the answer in numbers.
-func (t *Ticket) Decision() Decision { return t.d }
+func (t *Ticket) Decision() Decision {
+	d := t.d
+	if t.tight != nil {
+		d.Remaining = t.tight.rule.Tokens(uint64(d.Remaining), t.tight.slack)
+	}
+	return d
+}
 
 // Done gives back everything the request holds. It is to be called once, when
 // the work has really ended; on a refused ticket it does nothing, and a second
