@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	from := flag.String("from", "bin/perf", "directory of budget.json, versus.json, verdicts.json and profile.txt")
+	from := flag.String("from", "out/perf", "directory of budget.json, versus.json, verdicts.json and profile.txt")
 	to := flag.String("to", "docs", "directory of perf.md and the charts")
 	flag.Parse()
 	if flag.NArg() > 0 {
