@@ -38,7 +38,7 @@ func TestExploreReclaimAgainstAKnownKey(t *testing.T) {
 	before.take(1) // arrives at 1: idle from tick 1 on
 	var a, b acct
 	w.explore(explore.Scenario{
-		Reset: func() { a, b = l.of(0xa), l.of(0xb) },
+		Reset: func() { a, b = l.of(0xa).quick(), l.of(0xb) },
 		Threads: []func(){
 			func() { a.take(1); a.take(1) },
 			func() { b.take(1) },
@@ -98,7 +98,7 @@ func TestExploreUndoWhileTimeStands(t *testing.T) {
 	old.undo()
 	var a, a2, b acct
 	w.explore(explore.Scenario{
-		Reset: func() { a, a2, b = l.of(0xa), l.of(0xa), l.of(0xb) },
+		Reset: func() { a, a2, b = l.of(0xa).quick(), l.of(0xa), l.of(0xb) },
 		Threads: []func(){
 			func() {
 				if a.take(2) {
