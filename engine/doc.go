@@ -1,3 +1,31 @@
 // Package engine is the one front door: Config -> Engine -> Admit -> Ticket ->
 // Done.
+//
+//	Admit    admit.go     the order of a decision; express.go: the same, for the common request
+//	 ├─      resolve.go   what is claimed: limits, modes, fail policies
+//	 ├─      step.go      one claim: look, charge, undo, on the table or with the fleet
+//	 ├─      layers.go    layer 4, the ladder; layer 3, the gate
+//	 └─      answer.go    who refuses and for how long; counts; shadow limits
+//	Ticket   ticket.go    what is held; Done, Settle
+//	Swap     swap.go      a new configuration for the same keys; build.go: what is wrong with it
+//	time     clock.go     published and true time; ticker.go: what happens by time
+//	faults   fail.go      what happens when weir itself fails
+//	beside   beside.go    Do, Wait, Peek, Explain
+//
+// What it promises:
+//
+//   - All or nothing: a refused request charges no limit, up to what the undo of a
+//     lost race withholds.
+//   - The reasons have an order: a key over its own limit is told so (429) even
+//     while a layer sheds (503).
+//   - A shadow limit changes nothing but its own state and counters.
+//   - Whatever fails inside, a request is admitted, or refused with reason Closed
+//     where its limit fails closed; nothing reaches the caller, and the ticker
+//     does not end the process.
+//   - Admit and Done never wait on anybody and allocate nothing.
+//   - Done works after Close, after Swap and after its limit was removed.
+//
+// Limits, keys and classes are the caller's: see [Config], [Request] and [Class].
+// Time is published about once a millisecond; what that means is said at
+// [Config.PreciseClock] and, with the bound that follows, in docs/design.md.
 package engine
