@@ -35,7 +35,7 @@ type Engine struct {
 	nextCell atomic.Uint32
 
 	// What happens on the way of a request and is told later, by the ticker.
-	samples *xsync.MPMCQueueOf[WouldRefuse]
+	samples *xsync.MPMCQueueOf[shadowed]
 	notes   *xsync.MPMCQueueOf[note]
 
 	// Guarded by mu: Swap, SetMode, Close.
@@ -68,7 +68,7 @@ func New(cfg Config) (*Engine, error) {
 		precise: cfg.PreciseClock,
 		hasher:  key.NewHasher(cfg.Secret),
 		open:    make([]openTicket, openTickets),
-		samples: xsync.NewMPMCQueueOf[WouldRefuse](1024),
+		samples: xsync.NewMPMCQueueOf[shadowed](1024),
 		notes:   xsync.NewMPMCQueueOf[note](64),
 		byName:  map[string]LimitID{},
 		modes:   map[string]Mode{},

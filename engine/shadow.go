@@ -6,13 +6,13 @@ import (
 	"github.com/weir-go/weir/key"
 )
 
-// WouldRefuse is one request that a shadow limit would have refused.
-type WouldRefuse struct {
-	Limit      LimitID
-	Class      Class
-	Reason     Reason
-	Key        key.Key
-	RetryAfter time.Duration
+// shadowed is one request that a shadow limit would have refused.
+type shadowed struct {
+	limit  LimitID
+	class  Class
+	reason Reason
+	key    key.Key
+	retry  time.Duration
 }
 
 // shadowSample is how many of a limit's would-be refusals go to the log: the
@@ -25,6 +25,6 @@ func (e *Engine) wouldRefuse(f *frame, s *step, now int64) {
 	d := e.verdict(f, s, now)
 	e.told(f, s, now)
 	if n := s.l.ctl.tally(e.stripeMask).would[f.class][d.Reason].Add(1); n%shadowSample == 1 {
-		e.samples.TryEnqueue(WouldRefuse{s.l.id, f.class, d.Reason, f.claim(s).Key, d.RetryAfter})
+		e.samples.TryEnqueue(shadowed{s.l.id, f.class, d.Reason, f.claim(s).Key, d.RetryAfter})
 	}
 }

@@ -239,11 +239,11 @@ func (e *Engine) drain(p *plan) {
 		}
 		for s, ok := e.samples.TryDequeue(); ok; s, ok = e.samples.TryDequeue() {
 			attrs := []slog.Attr{
-				slog.String("limit", e.LimitName(s.Limit)), slog.String("class", s.Class.String()),
-				slog.String("reason", s.Reason.String()), slog.Duration("retry_after", s.RetryAfter),
+				slog.String("limit", e.LimitName(s.limit)), slog.String("class", s.class.String()),
+				slog.String("reason", s.reason.String()), slog.Duration("retry_after", s.retry),
 			}
 			if p.cfg.Redact != nil {
-				attrs = append(attrs, slog.String("key", p.cfg.Redact(s.Key)))
+				attrs = append(attrs, slog.String("key", p.cfg.Redact(s.key)))
 			}
 			e.say(slog.LevelInfo, "shadow limit would have refused", attrs...)
 		}
