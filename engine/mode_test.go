@@ -270,3 +270,41 @@ func TestOutcomesAddUp(t *testing.T) {
 	require.Positive(t, s.Limits[0].Refused[engine.Read][engine.Limited])
 	require.Positive(t, s.Limits[2].WouldRefuse[engine.Read][engine.Limited])
 }
+
+// Keys that are known take a shorter way; it follows the modes as well.
+func TestModesHoldForKnownKeys(t *testing.T) {
+	f := start(t, engine.Config{
+		Limits: []engine.Limit{tokens("api", 1, time.Hour, 9), tokens("other", 1, time.Hour, 5)},
+		Gate:   engine.Gate{Capacity: 10},
+	})
+	open := func() engine.Ticket { return f.request(engine.Read, "u", "api", "other") }
+	known := open()
+	require.Equal(t, engine.Decision{Limit: 2, Remaining: 4}, known.Decision())
+	known.Done(engine.Success)
+
+	require.NoError(t, f.SetMode("other", engine.Shadow))
+	tk := open()
+	require.Equal(t, engine.Decision{Limit: 1, Remaining: 7}, tk.Decision(), "what a watching limit has left is not told")
+	tk.Done(engine.Success)
+	require.NoError(t, f.SetMode("api", engine.Off))
+	tk = open()
+	require.Equal(t, engine.Decision{Remaining: -1}, tk.Decision())
+	tk.Done(engine.Success)
+	require.NoError(t, f.SetMode("all", engine.Off))
+	tk = open()
+	require.Zero(t, f.Snapshot().Gate.Other)
+	tk.Done(engine.Success)
+
+	require.NoError(t, f.SetMode("all", engine.Enforce))
+	require.NoError(t, f.SetMode("api", engine.Enforce))
+	require.NoError(t, f.SetMode("other", engine.Enforce))
+	require.EqualValues(t, 7, f.left("api", "u"), "nothing was charged while it was off")
+	require.EqualValues(t, 2, f.left("other", "u"), "a watching limit was charged twice")
+	require.NoError(t, f.SetMode("fleet", engine.Off))
+	tk = open()
+	require.True(t, tk.OK())
+	require.Zero(t, f.Snapshot().Gate.Other)
+	require.NoError(t, f.SetMode("fleet", engine.Enforce))
+	tk.Done(engine.Success)
+	require.Zero(t, f.Snapshot().Gate.Other)
+}
