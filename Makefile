@@ -42,7 +42,7 @@ race: # every test, with the race detector
 
 .PHONY: plain
 plain: # without it: exact counts of allocations, inlining, timing-free benchmarks once
-	$(GO) test ./bucket ./key ./gate ./ladder ./shard ./engine ./policy ./weirhttp ./weirgrpc ./internal/...
+	$(GO) test ./bucket ./key ./gate ./ladder ./shard ./engine ./policy ./weirhttp ./weirgrpc ./internal/... ./bench/...
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./bench
 
 .PHONY: small
@@ -101,7 +101,13 @@ bench-versus: ## weir beside other libraries, in turns
 	cd bench/versus && $(GO) run . -json ../../out/versus.json
 
 .PHONY: perf-doc
-perf-doc: ## measure everything and rewrite docs/perf.md
+perf-doc: ## measure everything and rewrite docs/perf.md (an hour, a quiet machine)
+	@mkdir -p out/perf
+	$(GO) run ./bench/budget -json out/perf/budget.json
+	cd bench/versus && $(GO) run . -json ../../out/perf/versus.json
+	$(GO) run ./bench/gate -out out/perf
+	$(GO) test -run '^$$' -bench 'FourLayers/keys=1k/dist=uniform/cores=1/layers=all' -benchtime 2s -cpuprofile out/perf/cpu.prof -o out/perf/bench.test ./bench
+	$(GO) tool pprof -top -nodecount 20 out/perf/bench.test out/perf/cpu.prof > out/perf/profile.txt
 	$(GO) run ./bench/perfdoc
 
 .PHONY: mutate
