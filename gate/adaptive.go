@@ -56,8 +56,9 @@ const (
 // drifts with a long incident nor pins the limit to its floor). Its methods are
 // safe for concurrent use and do not allocate.
 type Adaptive struct {
+	limit uber.Float64 // first: it must be aligned to 64 bits where words have 32
+
 	cfg    AdaptiveConfig
-	limit  uber.Float64
 	inside atomic.Int64
 
 	// The open window.
