@@ -56,7 +56,7 @@ func (e *Engine) decide(t *Ticket, f *frame, p *plan, broken uint) {
 	t.e = e
 	switch d, way := e.resolve(f, p, broken); way {
 	case refusal:
-		e.refuse(t, f, p, d)
+		e.refuse(t, f.class, p, d)
 		return
 	case undecidable:
 		e.strictest(t, f, p)
@@ -77,7 +77,7 @@ func (e *Engine) decide(t *Ticket, f *frame, p *plan, broken uint) {
 	}
 	if refused {
 		if now, refused = e.lookAgain(f); refused {
-			e.refuse(t, f, p, e.gating(f, now))
+			e.refuse(t, f.class, p, e.gating(f, now))
 			return
 		}
 	}
@@ -85,14 +85,14 @@ func (e *Engine) decide(t *Ticket, f *frame, p *plan, broken uint) {
 
 	// Layer 4.
 	if e.level.Load() != 0 && !e.stay(f) {
-		e.refuse(t, f, p, Decision{Reason: Shed, Layer: Worker, RetryAfter: p.ladderRetry})
+		e.refuse(t, f.class, p, Decision{Reason: Shed, Layer: Worker, RetryAfter: p.ladderRetry})
 		e.watching(f)
 		return
 	}
 
 	// Layer 3.
 	if p.gated && !e.pass(t, f) {
-		e.refuse(t, f, p, Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry})
+		e.refuse(t, f.class, p, Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry})
 		e.watching(f)
 		return
 	}
@@ -103,7 +103,7 @@ func (e *Engine) decide(t *Ticket, f *frame, p *plan, broken uint) {
 		if s.done = e.commit(f, s, now); !s.done {
 			e.backOut(t, f)
 			now = e.time.Now()
-			e.refuse(t, f, p, e.verdict(f, s, now))
+			e.refuse(t, f.class, p, e.verdict(f, s, now))
 			e.told(f, s, now)
 			return
 		}
@@ -122,11 +122,20 @@ func (e *Engine) lookAgain(f *frame) (now int64, refused bool) {
 		e.look(f, s, now)
 		refused = refused || s.refused && s.act == enforce
 	}
-	// A storm of refusals must not write the word that every decision reads.
-	if !refused || now-e.time.published.Load() > int64(tickEvery) {
+	if refused {
+		e.publishLate(now)
+	} else {
 		e.time.Publish(now)
 	}
 	return now, refused
+}
+
+// publishLate publishes the time of a refusal if the published one is late: a
+// storm of refusals must not write the word that every decision reads.
+func (e *Engine) publishLate(now int64) {
+	if now-e.time.published.Load() > int64(tickEvery) {
+		e.time.Publish(now)
+	}
 }
 
 // next returns the first claim in the order of the handles that is still to be

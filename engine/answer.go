@@ -100,14 +100,14 @@ func (e *Engine) counted(t *Ticket, class Class) {
 }
 
 // refuse fills the ticket of a refused request.
-func (e *Engine) refuse(t *Ticket, f *frame, p *plan, d Decision) {
+func (e *Engine) refuse(t *Ticket, class Class, p *plan, d Decision) {
 	t.d = d
 	switch {
 	case d.Limit != 0:
-		p.limits[d.Limit].ctl.tally(e.stripeMask).refused[f.class][d.Reason].Add(1)
+		p.limits[d.Limit].ctl.tally(e.stripeMask).refused[class][d.Reason].Add(1)
 	case d.Layer == Worker:
-		e.tally().ladder[f.class].Add(1)
+		e.tally().ladder[class].Add(1)
 	case d.Layer == Fleet:
-		e.tally().gate[f.class].Add(1)
+		e.tally().gate[class].Add(1)
 	}
 }

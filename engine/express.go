@@ -1,25 +1,24 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/weir-go/weir/bucket"
+	"github.com/weir-go/weir/ladder"
 	"github.com/weir-go/weir/shard"
 )
 
-// express admits the common request without the ceremony of decide: one or two
+// express answers the common request without the ceremony of decide: one or two
 // enforced claims on token buckets or counts of requests in flight, in the order
-// of the limits' handles, of keys that are known, which fit as of the published
-// time, while the ladder sheds nothing. It decides what decide would, in the
-// same order. Whatever else a request is, it leaves no trace and reports false:
-// then decide has to answer.
+// of the limits' handles, of keys that are known. It decides what decide would,
+// in the same order. Whatever else a request is, it leaves no trace and reports
+// false: then decide has to answer.
 //
 // It is written for few instructions: what it calls is inlined, but for what is
 // rare, and what it keeps lies in registers. What remains is only counted, in
 // tokens, when somebody asks the ticket for it.
 func (e *Engine) express(t *Ticket, req *Request, p *plan) bool {
 	if p.long {
-		return false
-	}
-	if e.level.Load() != 0 {
 		return false
 	}
 	if req.Class-Test > Critical-Test {
@@ -46,8 +45,11 @@ func (e *Engine) express(t *Ticket, req *Request, p *plan) bool {
 		return e.expressMore(t, req, p, l, s, old, now)
 	}
 	next, room, ok := l.rule.SpendToken(old, l.rule.TokenAt(now), uint64(c.Cost))
-	if !ok || p.gated && !e.passExpress(t, req.Class) {
-		return false
+	if !ok {
+		return e.refuseExpress(t, req, p)
+	}
+	if pass, answered := e.layersExpress(t, req, p); !pass {
+		return answered
 	}
 	if !s.Change(old, next) {
 		e.leave(t)
@@ -65,11 +67,11 @@ func (e *Engine) expressMore(t *Ticket, req *Request, p *plan, l1 *limit, s1 *sh
 	c1 := &req.Claims[0]
 	next1, room1, ok := l1.spend(old1, now, c1.Cost)
 	if !ok {
-		return false
+		return e.refuseExpress(t, req, p)
 	}
 	if len(req.Claims) == 1 {
-		if p.gated && !e.passExpress(t, req.Class) {
-			return false
+		if pass, answered := e.layersExpress(t, req, p); !pass {
+			return answered
 		}
 		if !s1.Change(old1, next1) {
 			e.leave(t)
@@ -101,8 +103,11 @@ func (e *Engine) expressMore(t *Ticket, req *Request, p *plan, l1 *limit, s1 *sh
 		return false
 	}
 	next, room, ok := l.spend(old, now, c.Cost)
-	if !ok || p.gated && !e.passExpress(t, req.Class) {
-		return false
+	if !ok {
+		return e.refuseExpress(t, req, p)
+	}
+	if pass, answered := e.layersExpress(t, req, p); !pass {
+		return answered
 	}
 	if !s1.Change(old1, next1) {
 		e.leave(t)
@@ -119,10 +124,10 @@ func (e *Engine) expressMore(t *Ticket, req *Request, p *plan, l1 *limit, s1 *sh
 	if l.kind == InFlight {
 		t.keepExpress(e, l, s, next, c.Cost)
 	}
-	if l1.less(room1, l, room) {
-		t.remains(l1, room1)
-	} else {
+	if l.less(room, l1, room1) {
 		t.remains(l, room)
+	} else {
+		t.remains(l1, room1)
 	}
 	t.e, t.open = e, true
 	e.counted(t, req.Class)
@@ -171,16 +176,84 @@ func (t *Ticket) remains(l *limit, room uint64) {
 	}
 }
 
-// passExpress takes a place in the gate when nothing about it is out of the
-// ordinary.
-func (e *Engine) passExpress(t *Ticket, class Class) bool {
-	if e.layerMode[Fleet].Load() != uint64(Enforce) || e.lease.Load() != nil || !e.gate.Enter(class == Critical) {
-		return false
+// layersExpress is layers 4 and 3. When it does not let the request pass, it has
+// either answered it or leaves it to decide.
+func (e *Engine) layersExpress(t *Ticket, req *Request, p *plan) (pass, answered bool) {
+	if level := ladder.Word(e.level.Load()); level != 0 {
+		who := req.Cohort
+		if who == 0 {
+			who = req.Claims[0].Key.P
+		}
+		if level.Sheds(int(req.Class-Test), who) {
+			if e.layerMode[Worker].Load() != uint64(Enforce) {
+				return false, false
+			}
+			e.refuse(t, req.Class, p, Decision{Reason: Shed, Layer: Worker, RetryAfter: p.ladderRetry})
+			return false, true
+		}
+	}
+	if !p.gated {
+		return true, false
+	}
+	if e.layerMode[Fleet].Load() != uint64(Enforce) || e.lease.Load() != nil {
+		return false, false
+	}
+	if !e.gate.Enter(req.Class == Critical) {
+		e.refuse(t, req.Class, p, Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry})
+		return false, true
 	}
 	t.gate = gateOther
-	if class == Critical {
+	if req.Class == Critical {
 		t.gate = gateCritical
 	}
+	return true, false
+}
+
+// refuseExpress refuses the request if, on the true time, one of its claims still
+// does not fit; else it is left to decide.
+func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan) bool {
+	now := e.time.Now()
+	var gate Decision
+	for i := range req.Claims {
+		c := &req.Claims[i]
+		l := p.ordinary(c)
+		if l == nil || i > 0 && c.Limit <= req.Claims[0].Limit {
+			return false
+		}
+		tag := shard.TagOf(c.Key.H, l.table)
+		s := e.table.Home(c.Key.H).Slot(tag)
+		if s == nil {
+			if s = e.table.Away(c.Key.H, tag); s == nil {
+				continue // a key never seen, and the cost is one that fits
+			}
+		}
+		old, ok := s.Read(tag)
+		if !ok {
+			return false
+		}
+		if _, _, ok = l.spend(old, now, c.Cost); ok {
+			continue
+		}
+		if !s.Still(old) {
+			return false
+		}
+		d := Decision{Reason: l.reason(), Layer: l.layer, Limit: l.id, RetryAfter: l.retry}
+		if l.kind == InFlight {
+			d.Remaining = l.rule.Left(old, 0)
+		} else {
+			at := l.rule.TokenAt(now)
+			d.RetryAfter = time.Duration(max(l.rule.Wait(old, at, now, c.Cost), 1))
+			d.Remaining = l.rule.LeftToken(old, at+l.slack)
+		}
+		if gate.Layer == LayerNone || later(d, gate) {
+			gate = d
+		}
+	}
+	if gate.Layer == LayerNone {
+		return false
+	}
+	e.publishLate(now)
+	e.refuse(t, req.Class, p, gate)
 	return true
 }
 

@@ -71,7 +71,7 @@ func (e *Engine) say(level slog.Level, msg string, attrs ...slog.Attr) {
 // policy among the limits it claims.
 func (e *Engine) strictest(t *Ticket, f *frame, p *plan) {
 	if d := e.failPolicy(f, p); !d.OK() {
-		e.refuse(t, f, p, d)
+		e.refuse(t, f.class, p, d)
 		return
 	}
 	t.open = true

@@ -67,6 +67,12 @@ func (s *Slot) Read(tag uint64) (word uint64, ok bool) {
 	return word, s.tag.Load() == tag && word&bucket.Payload != bucket.Frozen
 }
 
+// Still reports whether the slot has not changed hands since the word was read:
+// two loads of a tag around a word do not prove it, for the slot may have gone to
+// another key and come back. A change needs no such look, its compare-and-swap is
+// one; a refusal does.
+func (s *Slot) Still(word uint64) bool { return (s.word.Load()^word)>>56 == 0 }
+
 // Change makes the word next if it is still old.
 func (s *Slot) Change(old, next uint64) bool { return s.word.CompareAndSwap(old, next) }
 

@@ -46,14 +46,8 @@ func (t *Table) Look(c *Claim, now int64) bool {
 	}
 }
 
-// same reports whether the slot is still in the life that the word is of. Two
-// loads of a tag around a word do not prove that the word is the key's, for the
-// slot may have gone to another key and come back between them; one look at the
-// version after them does. A charge needs no such look: its compare-and-swap is
-// one. A refusal does, or a key could be refused for what another owes.
-func (t *Table) same(slot uint32, word uint64) bool {
-	return (t.slot(slot).word.Load()^word)>>56 == 0
-}
+// same reports whether the slot is still in the life that the word is of.
+func (t *Table) same(slot uint32, word uint64) bool { return t.slot(slot).Still(word) }
 
 func (t *Table) decide(c *Claim) (ok bool) {
 	switch r := c.Rule; r.Kind {
