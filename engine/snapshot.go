@@ -10,7 +10,7 @@ import (
 // only grow; each is exact once the engine is quiet.
 type Snapshot struct {
 	At       time.Time
-	Limits   []LimitSnapshot    // in the order of their handles, removed ones too while they hold anything
+	Limits   []LimitSnapshot    // in the order of their handles, removed ones too: their counters stay
 	Admitted [numClasses]uint64 // by class
 	// Unclassified counts the requests that came without a class.
 	Unclassified uint64

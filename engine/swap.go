@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"reflect"
 	"slices"
 	"time"
@@ -156,6 +157,9 @@ func (e *Engine) install(cfg Config) error {
 func (b *builder) add(cfg Limit) (LimitID, error) {
 	id, known := b.e.byName[cfg.Name]
 	if !known {
+		if len(b.names) > math.MaxUint16 {
+			return 0, fmt.Errorf("name: would be number %d, and an engine tells %d apart", len(b.names), math.MaxUint16)
+		}
 		id = LimitID(len(b.names))
 		b.names = append(b.names, &control{
 			name:    cfg.Name,
