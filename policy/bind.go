@@ -37,6 +37,13 @@ type DirectPeer interface {
 	DirectPeer() netip.Addr
 }
 
+// Pather is what an Attrs may know besides: the path as the client sent it. It
+// is never a key; exempt paths are found by it where one route stands for many,
+// as in front of a gateway.
+type Pather interface {
+	Path() string
+}
+
 // Exempter is what a Binder may know besides: requests that no layer may touch,
 // at any level of shedding. A transport asks before it binds.
 type Exempter interface {

@@ -50,7 +50,7 @@ func New(e *engine.Engine, p *Policy) (*Bound, error) {
 		routes: xsync.NewMapOf[string, *atomic.Uint64](),
 	}
 	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
+		b.log = slog.Default()
 	}
 	if c := p.opts.base.Clock; c != nil {
 		b.wall = c.Wall
@@ -72,7 +72,7 @@ func (b *Bound) Policy() *Policy { return b.current.Load().policy }
 func (b *Bound) Bind(a Attrs, dst []engine.Claim) engine.Request {
 	s := b.current.Load()
 	r, m := b.route(s, a.Route()), method(a.Method())
-	if r.exempt&m != 0 {
+	if s.exempts(r, a, m) {
 		// For a transport that does not know exempt requests: nothing is shed
 		// later than this.
 		return engine.Request{Class: engine.Critical, Claims: dst}
@@ -101,7 +101,7 @@ func (b *Bound) claim(l *boundLimit, a Attrs, req *engine.Request) {
 			k, ok, fault = l.fallbackKey(b.engine, a)
 		}
 		if fault == nil && !ok {
-			if l.refusal != 0 && l.missing != missingSkip {
+			if l.refusal != 0 {
 				req.Claims = append(req.Claims, l.refusal.Claim(k))
 			}
 			return
@@ -170,7 +170,7 @@ func (b *Bound) cohort(a Attrs) uint64 {
 	return b.engine.Key(string(key.AppendPrefix(buf[:0], a.Peer(), key.PrefixV4, key.PrefixV6))).P
 }
 
-// Exempt reports whether no layer may touch the request: an exempt route, or a
+// Exempt reports whether no layer may touch the request: an exempt path, or a
 // CORS preflight, which a browser sends before the request that counts and whose
 // refusal no script could read.
 func (b *Bound) Exempt(a Attrs) bool {
@@ -178,7 +178,8 @@ func (b *Bound) Exempt(a Attrs) bool {
 	if m == http.MethodOptions && a.Header("Origin") != "" && a.Header("Access-Control-Request-Method") != "" {
 		return true
 	}
-	return b.route(b.current.Load(), a.Route()).exempt&method(m) != 0
+	s := b.current.Load()
+	return s.exempts(b.route(s, a.Route()), a, method(m))
 }
 
 // Client returns the address of the client behind the policy's trusted proxies:

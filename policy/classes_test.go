@@ -114,6 +114,27 @@ func TestExemptRoutesMeetNoLayer(t *testing.T) {
 	}
 }
 
+// In front of a gateway one route stands for every path; a probe is free there,
+// too, and nothing that only looks like one.
+func TestExemptPathsAreFreeWhereOneRouteStandsForAll(t *testing.T) {
+	s := serve(t, "exempt: [/healthz, GET /readyz, '/{$}', admin.example/ping]\nlimits: {everything: {key: all, kind: block}}")
+	ask := func(method, path string) bool {
+		a := request(method, "/")
+		a.target = path
+		free := s.bound.Exempt(a)
+		require.Equal(t, free, len(s.bind(a).Claims) == 0, path)
+		return free
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/"} {
+		require.True(t, ask("GET", path), path)
+	}
+	require.True(t, ask("POST", "/healthz"))
+	require.False(t, ask("POST", "/readyz"))
+	for _, path := range []string{"", "/healthz/", "/healthz/../pay", "//healthz", "/HEALTHZ", "/ping", "/pay"} {
+		require.False(t, ask("GET", path), path)
+	}
+}
+
 // What a script meets in test mode is what it will meet in production: the class
 // decides who is shed, never what is counted.
 func TestTestAndLiveTrafficMeetTheSameLimits(t *testing.T) {

@@ -170,6 +170,7 @@ func TestEveryFaultIsNamedWithItsPlaceAndField(t *testing.T) {
 		one("key: identity", "plan: extract p", "plans: {a: 1/s}", "default_plan: gold"):                                 `:6:19: limits.x.default_plan "gold": is none of the plans; there are a`,
 		one("key: identity", "plan: extract p", "default_plan: a"):                                                       `limits.x.plans: is missing`,
 		one("key: identity", "plan: extract p", "plans: {a: 1/s}", "default_plan: a", "rate: 1/s"):                       `:7:11: limits.x.rate "1/s": stands beside plans`,
+		one("key: identity", "plan: extract p", "plans: {}", "default_plan: a"):                                          `:5:12: limits.x.plans: has no plan; write the plans and their numbers`,
 		one("key: identity", "plan: extract p", "plans: {a: }", "default_plan: a"):                                       `limits.x.plans.a: is empty`,
 		one("key: identity", "plan: address", "plans: {a: 1/s}", "default_plan: a"):                                      `limits.x.plan "address": is an address`,
 		"limits:\n  x: {key: identity, plan: extract p, plans: {a: 1/s}, default_plan: a}\n  x.a: {key: all, rate: 1/s}": `:3:3: limits.x.a: makes a second limit named "x.a"`,

@@ -14,6 +14,7 @@ import (
 // attrs is a request as a transport would describe it.
 type attrs struct {
 	route, method, identity string
+	target                  string // the path as sent
 	header, query, path     map[string]string
 	peer, direct            netip.Addr
 }
@@ -26,6 +27,7 @@ func (a *attrs) PathValue(n string) string        { return a.path[n] }
 func (a *attrs) Peer() netip.Addr                 { return a.peer }
 func (a *attrs) Identity() string                 { return a.identity }
 func (a *attrs) DirectPeer() netip.Addr           { return a.direct }
+func (a *attrs) Path() string                     { return a.target }
 func header(name, value string) map[string]string { return map[string]string{name: value} }
 
 func from(addr string) *attrs {

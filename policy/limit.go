@@ -169,7 +169,8 @@ func (p *loader) readMissing(l *limit, o *object, at *node, base engine.Limit) {
 		}
 		l.fallback = q
 	}
-	if l.all || l.missing != missingRefuse && base.Fail != engine.FailClosed {
+	// A limit that fails closed refuses what lacks the fallback, too.
+	if l.all || l.missing == missingSkip || l.missing == missingFallback && base.Fail != engine.FailClosed {
 		return
 	}
 	l.refusal = l.name + ".missing"

@@ -37,7 +37,10 @@ func (x *extractors) cost(name string) (func(Attrs) int64, bool) {
 
 // Base gives the fields of the configuration that are not for a file: Secret,
 // Clock, PreciseClock, Workers, Ladder.Signal, Ladder.Law, Logger and the Syncer
-// of a fleet. Whatever else it sets is overwritten by the file.
+// of a fleet. Whatever else it sets is overwritten by the file. Without a Logger
+// the engine is silent, but what this package has to report (a file that was
+// refused, an extractor that panicked) goes to [slog.Default]: what nobody sees
+// stays wrong.
 func Base(cfg engine.Config) Option {
 	return func(o *options) { o.base = cfg }
 }

@@ -52,6 +52,9 @@ func (p *loader) plans(l *limit, o *object, base engine.Limit) {
 	list.done()
 	switch {
 	case len(l.plans) == 0:
+		if !list.void {
+			o.fail("plans", "has no plan; write the plans and their numbers")
+		}
 	case !o.has("default_plan"):
 		o.fail("default_plan", "is missing; write which of %s is for callers of no known plan", strings.Join(l.plans, ", "))
 	case l.fallbackPlan != "" && !slices.Contains(l.plans, l.fallbackPlan):

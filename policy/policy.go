@@ -24,8 +24,15 @@ type Policy struct {
 	header     string       // that carries a class, from peers in headerFrom only
 	headerFrom key.Networks // "" and empty: no header is believed
 	exempt     []pattern
+	free       []freePath // the exempt paths of any host
 	classes    []classRule
 	limits     []*limit
+}
+
+// freePath is a path that no layer touches.
+type freePath struct {
+	path    string
+	methods methods
 }
 
 // Parse reads a policy. The name stands for the file in errors, which are
@@ -119,8 +126,13 @@ func (p *loader) read(o *object) {
 	p.proxies = o.networks("trusted_proxies")
 	p.exempt = o.patterns("exempt")
 	for i := range p.exempt {
-		if !p.exempt[i].exact() {
-			o.fail("exempt", "names %q, which is more than one path; only exact paths are exempt", p.exempt[i].text)
+		e := &p.exempt[i]
+		path, ok := e.exact()
+		if !ok {
+			o.fail("exempt", "names %q, which is more than one path; only exact paths are exempt", e.text)
+		}
+		if e.host == "" { // a route says which host it is for, a path does not
+			p.free = append(p.free, freePath{path, e.methods})
 		}
 	}
 	p.classHeader(o)

@@ -54,14 +54,19 @@ func splitPattern(s string) pattern {
 	return p
 }
 
-// exact reports whether the pattern stands for one path only.
-func (p *pattern) exact() bool {
+// exact returns the one path that the pattern stands for; false when it stands
+// for more.
+func (p *pattern) exact() (path string, ok bool) {
 	for _, seg := range p.path {
 		if seg == "{}" || seg == "{...}" {
-			return false
+			return "", false
 		}
+		if seg == "{$}" {
+			seg = ""
+		}
+		path += "/" + seg
 	}
-	return true
+	return path, true
 }
 
 // covers reports whether every path that matches the route matches p too.

@@ -134,6 +134,26 @@ func (b *Bound) route(s *snapshot, name string) *route {
 	return r
 }
 
+// exempts reports whether no layer may touch a request on the route: the route
+// is an exempt path, or it stands for more and the transport says that the
+// request's path is one.
+func (s *snapshot) exempts(r *route, a Attrs, m methods) bool {
+	if r.exempt&m != 0 {
+		return true
+	}
+	p, ok := a.(Pather)
+	if !ok || len(s.policy.free) == 0 {
+		return false
+	}
+	path := p.Path()
+	for _, f := range s.policy.free {
+		if f.path == path && f.methods&m != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // bindable reports whether the policy can decide anything.
 func (p *Policy) bindable() error {
 	if p.opts.extractors.any {

@@ -56,6 +56,9 @@ func (a *attrs) Query(name string) string {
 	return a.query.Get(name)
 }
 
+// Path returns the path of the request, unescaped and not cleaned.
+func (a *attrs) Path() string { return a.r.URL.Path }
+
 // PathValue returns the path's value for a wildcard of the route. Outside the
 // mux the request does not carry it yet, so it is read by the pattern.
 func (a *attrs) PathValue(name string) string {
