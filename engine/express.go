@@ -34,7 +34,7 @@ func (e *Engine) express(t *Ticket, req *Request, p *plan) bool {
 	s := e.table.Home(c.Key.H).Slot(tag)
 	if s == nil {
 		if s = e.table.Away(c.Key.H, tag); s == nil {
-			return false
+			return e.refuseStranger(t, req, p, now)
 		}
 	}
 	old, ok := s.Read(tag)
@@ -94,7 +94,7 @@ func (e *Engine) expressMore(t *Ticket, req *Request, p *plan, l1 *limit, s1 *sh
 	if s == nil || !s.Is(tag) {
 		if s = e.table.Home(c.Key.H).Slot(tag); s == nil {
 			if s = e.table.Away(c.Key.H, tag); s == nil {
-				return false
+				return e.refuseStranger(t, req, p, now)
 			}
 		}
 	}
@@ -179,18 +179,12 @@ func (t *Ticket) remains(l *limit, room uint64) {
 // layersExpress is layers 4 and 3. When it does not let the request pass, it has
 // either answered it or leaves it to decide.
 func (e *Engine) layersExpress(t *Ticket, req *Request, p *plan) (pass, answered bool) {
-	if level := ladder.Word(e.level.Load()); level != 0 {
-		who := req.Cohort
-		if who == 0 {
-			who = req.Claims[0].Key.P
+	if e.level.Load() != 0 && e.shedsExpress(req) {
+		if e.layerMode[Worker].Load() != uint64(Enforce) {
+			return false, false
 		}
-		if level.Sheds(int(req.Class-Test), who) {
-			if e.layerMode[Worker].Load() != uint64(Enforce) {
-				return false, false
-			}
-			e.refuse(t, req.Class, p, Decision{Reason: Shed, Layer: Worker, RetryAfter: p.ladderRetry})
-			return false, true
-		}
+		e.refuse(t, req.Class, p, Decision{Reason: Shed, Layer: Worker, RetryAfter: p.ladderRetry})
+		return false, true
 	}
 	if !p.gated {
 		return true, false
@@ -207,6 +201,52 @@ func (e *Engine) layersExpress(t *Ticket, req *Request, p *plan) (pass, answered
 		t.gate = gateCritical
 	}
 	return true, false
+}
+
+// shedsExpress reports whether the level sheds the request.
+func (e *Engine) shedsExpress(req *Request) bool {
+	who := req.Cohort
+	if who == 0 {
+		who = req.Claims[0].Key.P
+	}
+	return ladder.Word(e.level.Load()).Sheds(int(req.Class-Test), who)
+}
+
+// refuseStranger refuses a request with a key that is not known, which every
+// limit lets pass, if something else refuses it: then the key need not become
+// known. Everything here only looks.
+func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan, now int64) bool {
+	for i := range req.Claims {
+		c := &req.Claims[i]
+		l := p.ordinary(c)
+		if l == nil || i > 0 && c.Limit <= req.Claims[0].Limit {
+			return false
+		}
+		tag := shard.TagOf(c.Key.H, l.table)
+		s := e.table.Home(c.Key.H).Slot(tag)
+		if s == nil {
+			if s = e.table.Away(c.Key.H, tag); s == nil {
+				continue
+			}
+		}
+		if old, ok := s.Read(tag); !ok {
+			return false
+		} else if _, _, ok = l.spend(old, now, c.Cost); !ok {
+			return e.refuseExpress(t, req, p)
+		}
+	}
+	if e.level.Load() != 0 && e.shedsExpress(req) {
+		if e.layerMode[Worker].Load() != uint64(Enforce) {
+			return false
+		}
+		e.refuse(t, req.Class, p, Decision{Reason: Shed, Layer: Worker, RetryAfter: p.ladderRetry})
+		return true
+	}
+	if p.gated && e.layerMode[Fleet].Load() == uint64(Enforce) && e.lease.Load() == nil && !e.gate.Fits(req.Class == Critical) {
+		e.refuse(t, req.Class, p, Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry})
+		return true
+	}
+	return false
 }
 
 // refuseExpress refuses the request if, on the true time, one of its claims still
