@@ -124,14 +124,3 @@ func TestCloseAtAnyMomentAndTwice(t *testing.T) {
 		require.Error(t, e.Swap(limits(open)))
 	}
 }
-
-// An engine that is made and closed leaves nothing: no goroutine (the package's
-// leak check) and no ticker on a shared clock.
-func TestEnginesComeAndGo(t *testing.T) {
-	clock := engine.NewManualClock(noon)
-	for range 300 {
-		e := engine.Must(engine.New(engine.Config{Limits: []engine.Limit{tokens("api", 1, time.Second, 1)}, Clock: clock, MaxEntries: 1}))
-		require.NoError(t, e.Close())
-	}
-	clock.Advance(time.Second)
-}
