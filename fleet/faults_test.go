@@ -114,7 +114,10 @@ func (w *world) level(l engine.Limit) float64 {
 
 // An instance by itself decides exactly as if it shared nothing.
 func TestOneInstanceDecidesAsWithoutAFleet(t *testing.T) {
-	n := 200_000
+	n := 100_000
+	if testing.Short() {
+		n = 20_000
+	}
 	if full() {
 		n = 1_000_000
 	}

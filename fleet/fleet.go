@@ -193,7 +193,9 @@ func (f *Fleet) hurry(now int64) {
 func (f *Fleet) collect() {
 	for next := f.dirty.Swap(0); next != 0 && next != linkEnd; {
 		i := next - 1
-		next = f.table.entries[i].link.Load()
+		e := &f.table.entries[i]
+		next = e.link.Load()
+		e.link.Store(linkTaken) // only who has taken it from the stack may write it
 		mu := f.table.lock(i)
 		s := &f.table.sides[i]
 		if !s.queued {

@@ -112,8 +112,7 @@ func (f *Fleet) add(ln *lane, limits []*limit, i uint32, now int64) {
 	e, s := &f.table.entries[i], &f.table.sides[i]
 	l := limits[e.limit.Load()]
 	it := Item{Limit: l.cfg.Name, Key: e.key()}
-	// From here on whoever spends marks the entry anew.
-	e.link.Store(0)
+	e.unmark()
 	s.flying = true
 	switch {
 	case l.leased():

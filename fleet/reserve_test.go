@@ -145,6 +145,9 @@ func TestReservationHoldsInTheFleet(t *testing.T) {
 		"the network is slow": {2, skewed, func(w *world, s *service) { w.rtt = 200 * ms }},
 	} {
 		for _, fixed := range []int{0, 1000} {
+			if testing.Short() && fixed == 0 {
+				continue
+			}
 			t.Run(fmt.Sprint(name, " fixed ", fixed), func(t *testing.T) {
 				w, s := gated(t, n, 100, fixed, fleet.Config{Expected: n})
 				w.seconds(2)

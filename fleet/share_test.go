@@ -84,6 +84,9 @@ func TestFleetWithFewTokens(t *testing.T) {
 		{10, 1, 1, 3, 2.3, 30},
 		{10, 1, 50, 3, 1.05, 75},
 	} {
+		if testing.Short() && c.n > 10 {
+			continue
+		}
 		t.Run(fmt.Sprintf("%d instances, %d per s, burst %d, load %v", c.n, c.rate, c.burst, c.load), func(t *testing.T) {
 			l := tokenBucket(c.rate, c.burst)
 			w := newWorld(t, c.n, fleet.Config{}, l)

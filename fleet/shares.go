@@ -18,6 +18,10 @@ func (e *entry) untold(s *side) (spent int64, denied uint32) {
 	return int64((e.cum.Load()-s.ack)<<8) >> 8, e.denied.Load() - s.deniedAck
 }
 
+// unmark makes whoever spends from now on mark the entry anew. One that is on
+// the stack again stays marked: only its link leads to those below it.
+func (e *entry) unmark() bool { return e.link.CompareAndSwap(linkTaken, 0) }
+
 // due says whether the key wants to be sent, and whether it stays in the queue.
 func (l *limit) due(e *entry, s *side, now int64) (d dueKey, wanted, stay bool) {
 	if s.flying {
@@ -41,8 +45,12 @@ func (l *limit) due(e *entry, s *side, now int64) (d dueKey, wanted, stay bool) 
 	d.size = float64(spent)
 	switch {
 	case spent == 0 && denied == 0 && !s.contended && !inFlight && !holding:
-		// Nothing to tell. Who spends from now on marks it.
-		return d, false, e.link.Load() != 0
+		// Nothing to tell, unless something came just now.
+		if !e.unmark() {
+			return d, false, e.link.Load() != 0
+		}
+		spent, denied = e.untold(s)
+		return d, false, spent != 0 || denied != 0
 	case s.pushed == 0:
 		return dueKey{class: urgent, size: math.Inf(1)}, true, true
 	case since < minUrgent:

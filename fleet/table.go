@@ -24,7 +24,7 @@ type entry struct {
 	h, p   atomic.Uint64
 	when   atomic.Int64  // bucket: from when a refusal may hurry the exchange, 0: never exchanged; concurrency: end of the lease
 	denied atomic.Uint32 // tokens refused; only grows
-	link   atomic.Uint32 // 0: nothing to tell the fleet; else on the dirty stack, or taken from it
+	link   atomic.Uint32 // 0: nothing to tell the fleet; linkTaken; else on the dirty stack
 	limit  atomic.Uint32 // 0: free
 	cost   atomic.Uint32 // of the last request
 }
@@ -33,6 +33,7 @@ const (
 	entryBytes = 64
 	window     = 16        // slots in which a key is looked for
 	linkEnd    = 1<<32 - 1 // of the dirty stack
+	linkTaken  = 1<<32 - 2 // something to tell, and not on the stack any more
 	countMask  = 1<<56 - 1 // of cum
 	never      = 1<<63 - 1 // as a when
 	fill       = 0.6       // of the slots; with a window of 16 then fewer than 1 key in 100,000 finds no room
