@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"log/slog"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -145,4 +147,33 @@ func TestLevelFallsWithoutTraffic(t *testing.T) {
 	f.clock.Advance(20 * time.Minute)
 	tk := f.Admit(engine.Request{Class: engine.Test})
 	require.True(t, tk.OK())
+}
+
+// A sensor that has nothing to say for a moment, as at the start or on an idle
+// process, is no news; one that stays silent is, once.
+func TestSignalThatStaysSilentIsReportedOnce(t *testing.T) {
+	var out strings.Builder
+	var talks bool
+	f := start(t, engine.Config{
+		Logger: slog.New(slog.NewTextHandler(&out, nil)),
+		Ladder: engine.Ladder{Signal: func() ladder.Reading { return ladder.Reading{OK: talks} }},
+	})
+	said := func(after time.Duration) int {
+		f.clock.Advance(after)
+		return strings.Count(out.String(), "no reading from the load signal")
+	}
+	require.Zero(t, said(29*time.Second))
+	require.Equal(t, 1, said(3*time.Second), out.String())
+	require.Equal(t, 1, said(time.Hour))
+	talks = true
+	require.Equal(t, 1, said(time.Second))
+	talks = false
+	require.Equal(t, 1, said(29*time.Second))
+	require.Equal(t, 2, said(3*time.Second))
+
+	require.NoError(t, f.SetMode("worker", engine.Off))
+	require.Equal(t, 2, said(time.Hour))
+	require.NoError(t, f.SetMode("worker", engine.Enforce))
+	require.Equal(t, 2, said(29*time.Second), "switched on again it starts anew")
+	require.Equal(t, 3, said(3*time.Second))
 }

@@ -33,7 +33,8 @@ type ticker struct {
 	salt   uint32
 	source string
 	rung   int
-	sensor bool // the signal is broken, and that is logged
+	began  int64 // when the ladder last started anew
+	lost   bool  // there has been no reading for Law.Grace, and that is logged
 
 	last, sampled, stepped, drained, dated int64
 	wall                                   time.Time
@@ -133,7 +134,7 @@ func (e *Engine) stepLadder(p *plan, now int64) {
 			t.ladder = ladder.New(law(p.cfg))
 			e.publishLevel(0)
 		}
-		t.off = true
+		t.off, t.began = true, now
 		return
 	}
 	t.off = false
@@ -141,11 +142,13 @@ func (e *Engine) stepLadder(p *plan, now int64) {
 	if r.OK && r.At.IsZero() {
 		r.At = e.time.Time(now)
 	}
-	if !r.OK && t.source != "" && !t.sensor {
-		e.say(slog.LevelWarn, "no reading from the load signal", slog.String("source", t.source))
-	}
-	t.sensor = !r.OK
 	t.ladder.Tick(e.time.Time(now), r)
+	grace := law(p.cfg).Grace
+	lost := t.ladder.State().Blind && now-t.began > int64(grace)
+	if lost && !t.lost && t.source != "" {
+		e.say(slog.LevelWarn, "no reading from the load signal: the ladder opens", slog.String("source", t.source), slog.Duration("for", grace))
+	}
+	t.lost = lost
 	e.publishLevel(t.ladder.Level())
 }
 

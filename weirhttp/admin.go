@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -144,6 +145,9 @@ func readChange(r *http.Request, kind string) (c modeChange, err error) {
 		d.DisallowUnknownFields()
 		if err := d.Decode(&c); err != nil {
 			return c, fmt.Errorf("weirhttp: mode: body: %w", err)
+		}
+		if _, err := d.Token(); !errors.Is(err, io.EOF) {
+			return c, errors.New("weirhttp: mode: body: something follows the object")
 		}
 		return c, nil
 	}

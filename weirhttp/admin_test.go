@@ -190,6 +190,7 @@ func TestAdminRefusesWhatIsNotAChange(t *testing.T) {
 		"unknown mode":    {js, `{"target":"all","mode":"of"}`, nil, 400, `"of"`},
 		"unknown member":  {js, `{"target":"all","mode":"off","x":1}`, nil, 400, "x"},
 		"not JSON":        {js, `{`, nil, 400, ""},
+		"two changes":     {js, `{"target":"all","mode":"off"}{"target":"all","mode":"off"}`, nil, 400, "something follows"},
 		"half a ramp":     {js, `{"target":"all","mode":"ramp","enabled":5}`, nil, 400, "enforced"},
 		"share too large": {js, `{"target":"all","mode":"ramp","enabled":5,"enforced":101}`, nil, 400, "enforced"},
 		"share below 0":   {form, "target=all&mode=ramp&enabled=-1&enforced=1", nil, 400, "enabled"},
