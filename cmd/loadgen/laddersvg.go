@@ -50,7 +50,8 @@ func (r sweepResult) drawDelays(w io.Writer) {
 		stroke := "#dddddd"
 		if turns == rings {
 			stroke = "#555555"
-			text(w, delayLeft+delayW-4, y-4, "end", "above: ringing")
+			text(w, delayLeft+delayW+6, y-4, "start", "above,")
+			text(w, delayLeft+delayW+6, y+10, "start", "it rings")
 		}
 		fmt.Fprintf(w, `<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="%s"/>`+"\n", delayLeft, y, delayLeft+delayW, y, stroke)
 		text(w, delayLeft-6, y+4, "end", "%v", turns)
@@ -67,7 +68,7 @@ func (r sweepResult) drawDelays(w io.Writer) {
 			fmt.Fprintf(w, `<polyline fill="none" stroke="%s" stroke-dasharray="%s" stroke-width="%.1f" points="%s"><title>%s, tick %v s</title></polyline>`+"\n",
 				lineStyles[l][0], lineStyles[l][1], 2.6-0.8*float64(t), points, law, tick)
 		}
-		x, y := float64(delayLeft+130*l), float64(plotTop+plotHeight+46)
+		x, y := float64(delayLeft+[]int{0, 110, 270}[l]), float64(plotTop+plotHeight+46)
 		fmt.Fprintf(w, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-dasharray="%s" stroke-width="2.6"/>`+"\n",
 			x, y-4, x+24, y-4, lineStyles[l][0], lineStyles[l][1])
 		text(w, x+30, y, "start", "%s", law)
@@ -90,5 +91,5 @@ func (r sweepResult) drawGains(w io.Writer) {
 			text(w, x+cw/2, y+ch/2+4, "middle", "%.1f", c.reversals)
 		}
 	}
-	text(w, gainLeft, plotTop+plotHeight+46, "start", "mean of the first eight scenarios; one has six humps and needs 11 turns")
+	text(w, gainLeft, plotTop+plotHeight+46, "start", "mean of eight scenarios, one of which needs 11 turns")
 }
