@@ -40,6 +40,14 @@ func TestMergeSumsCountsAndDoesNotAveragePercentiles(t *testing.T) {
 	require.InEpsilon(t, 10_990*time.Microsecond, a.Mean(), 0.001)
 }
 
+func TestMergeKeepsWhatWasOutsideTheRange(t *testing.T) {
+	a, b := record.New(), record.New()
+	b.Record(2 * time.Minute)
+	a.Merge(b)
+	require.EqualValues(t, 1, a.Saturated())
+	require.Equal(t, 2*time.Minute, a.Max())
+}
+
 func TestBarsHoldEveryCount(t *testing.T) {
 	h := record.New()
 	for _, d := range []time.Duration{0, 3 * time.Microsecond, 900 * time.Microsecond, 40 * time.Millisecond, 2 * time.Minute} {

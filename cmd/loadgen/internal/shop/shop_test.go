@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -74,6 +75,27 @@ func TestLeavingWhileBeingServedLosesNoWorker(t *testing.T) {
 	require.Zero(t, s.Busy+s.Queued)
 	require.NoError(t, p.Acquire(t.Context()))
 	require.NoError(t, p.Acquire(t.Context()))
+}
+
+// The same, aimed: the client leaves, and its worker comes before it has woken.
+func TestAWorkerForSomeoneWhoHasJustLeftIsPassedOn(t *testing.T) {
+	for range 2000 {
+		p := shop.NewPool(1, 10)
+		require.NoError(t, p.Acquire(t.Context()))
+		ctx, leave := context.WithCancel(t.Context())
+		gone := make(chan error)
+		go func() { gone <- p.Acquire(ctx) }()
+		for p.Stats().Queued == 0 {
+			runtime.Gosched()
+		}
+		leave()
+		p.Release()
+		if <-gone == nil {
+			p.Release()
+		}
+		require.Zero(t, p.Stats().Busy)
+		require.NoError(t, p.Acquire(t.Context()), "the worker is free again")
+	}
 }
 
 func TestLostWorkersFinishAndNewOnesBeginAtOnce(t *testing.T) {
