@@ -106,7 +106,7 @@ type Binding struct {
 type Shared interface {
 	// Peek answers without charging and inserts nothing.
 	Peek(k key.Key, now, cost int64) SharedStep
-	// Take charges cost if it fits.
+	// Take charges cost if it fits. A refusal counts only when Refused is told.
 	Take(k key.Key, now, cost int64) (SharedStep, Handle)
 	// Undo takes back a charge that the same request made, now read after it.
 	Undo(h Handle, now int64)

@@ -87,7 +87,6 @@ func (l hold) Take(k key.Key, now, cost int64) (engine.SharedStep, engine.Handle
 		i, w, ok := l.t.find(k, l.id)
 		if !ok {
 			if s := l.unknown(cost); s.Reason != engine.Admitted {
-				l.Refused(k, s, now, cost)
 				return s, engine.Handle{}
 			}
 			if _, ok = l.enter(k); !ok {
@@ -107,7 +106,6 @@ func (l hold) Take(k key.Key, now, cost int64) (engine.SharedStep, engine.Handle
 		}
 		s := l.step(e, i, w, now, cost)
 		if s.Reason != engine.Admitted {
-			l.refused(e, i, now, cost)
 			return s, engine.Handle{}
 		}
 		if next := w + uint64(cost); e.word.CompareAndSwap(w, next) {

@@ -104,16 +104,11 @@ func (l lease) Take(k key.Key, now, cost int64) (engine.SharedStep, engine.Handl
 	for {
 		i, w, ok := l.t.find(k, l.id)
 		if !ok {
-			s := l.unknown(k)
-			if s.Reason != engine.Admitted {
-				l.Refused(k, s, now, cost)
-			}
-			return s, engine.Handle{}
+			return l.unknown(k), engine.Handle{}
 		}
 		e := &l.t.entries[i]
 		s := l.step(e, i, w, win, now, cost)
 		if s.Reason != engine.Admitted {
-			l.refused(e, i, now, cost)
 			return s, engine.Handle{}
 		}
 		next := hand(w, win, s.Remaining-cost)

@@ -170,7 +170,8 @@ func (l *limit) asked(e *entry, i uint32, now, cost int64) {
 	}
 }
 
-// Refused implements engine.Shared.
+// refused counts demand that was not met, and hurries the exchange where that
+// may change it.
 func (l *limit) refused(e *entry, i uint32, now, cost int64) {
 	e.denied.Add(uint32(cost))
 	l.asked(e, i, now, cost)

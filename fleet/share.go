@@ -88,7 +88,6 @@ func (l share) takeAt(k key.Key, id, i uint32, w uint64, now, cost int64) (engin
 		units := l.units(inc, cost)
 		next, ok := l.rule.TakeUnits(w, at, units)
 		if !ok || inc == shut {
-			l.refused(e, i, now, cost)
 			return l.limited(w, at, now, inc, units, i), engine.Handle{}
 		}
 		if e.word.CompareAndSwap(w, next) {

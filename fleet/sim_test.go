@@ -248,7 +248,8 @@ func (b *box) ask(limit string, k key.Key, cost int64) (engine.SharedStep, engin
 	var h engine.Handle
 	if step.Reason == engine.Admitted {
 		step, h = s.Take(k, b.w.now, cost)
-	} else {
+	}
+	if step.Reason != engine.Admitted {
 		s.Refused(k, step, b.w.now, cost)
 	}
 	if b.f.Hurried() {
