@@ -46,7 +46,7 @@ func (e *Engine) express(t *Ticket, req *Request, p *plan) bool {
 	}
 	next, room, ok := l.rule.SpendToken(old, l.rule.TokenAt(now), uint64(c.Cost))
 	if !ok {
-		return e.refuseExpress(t, req, p)
+		return e.refuseExpress(t, req, p, l, now, [few]*shard.Slot{s}, false)
 	}
 	if pass, answered := e.layersExpress(t, req, p); !pass {
 		return answered
@@ -67,7 +67,7 @@ func (e *Engine) expressMore(t *Ticket, req *Request, p *plan, l1 *limit, s1 *sh
 	c1 := &req.Claims[0]
 	next1, room1, ok := l1.spend(old1, now, c1.Cost)
 	if !ok {
-		return e.refuseExpress(t, req, p)
+		return e.refuseExpress(t, req, p, l1, now, [few]*shard.Slot{s1}, false)
 	}
 	if len(req.Claims) == 1 {
 		if pass, answered := e.layersExpress(t, req, p); !pass {
@@ -104,7 +104,7 @@ func (e *Engine) expressMore(t *Ticket, req *Request, p *plan, l1 *limit, s1 *sh
 	}
 	next, room, ok := l.spend(old, now, c.Cost)
 	if !ok {
-		return e.refuseExpress(t, req, p)
+		return e.refuseExpress(t, req, p, l, now, [few]*shard.Slot{s1, s}, true)
 	}
 	if pass, answered := e.layersExpress(t, req, p); !pass {
 		return answered
@@ -216,6 +216,8 @@ func (e *Engine) shedsExpress(req *Request) bool {
 // limit lets pass, if something else refuses it: then the key need not become
 // known. Everything here only looks.
 func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan, now int64) bool {
+	var found [few]*shard.Slot
+	var refusing *limit
 	for i := range req.Claims {
 		c := &req.Claims[i]
 		l := p.ordinary(c)
@@ -229,11 +231,15 @@ func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan, now int64) boo
 				continue
 			}
 		}
+		found[i%few] = s
 		if old, ok := s.Read(tag); !ok {
 			return false
 		} else if _, _, ok = l.spend(old, now, c.Cost); !ok {
-			return e.refuseExpress(t, req, p)
+			refusing = l
 		}
+	}
+	if refusing != nil {
+		return e.refuseExpress(t, req, p, refusing, now, found, true)
 	}
 	if e.level.Load() != 0 && e.shedsExpress(req) {
 		if e.layerMode[Worker].Load() != uint64(Enforce) {
@@ -250,28 +256,43 @@ func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan, now int64) boo
 }
 
 // refuseExpress refuses the request if, on the true time, one of its claims still
-// does not fit; else it is left to decide.
-func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan) bool {
-	now := e.time.Now()
+// does not fit; else it is left to decide. by is a limit that refuses it on the
+// published time; found are the slots of its claims, as
+// far as they are looked for: with all, one that is nil has a key never seen.
+func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan, by *limit, now int64, found [few]*shard.Slot, all bool) bool {
 	var gate Decision
-	for i := range req.Claims {
+	sure := by.kind != InFlight // a count in flight knows no time
+	if sure {
+		now = e.time.Now()
+	}
+	for i := 0; i < len(req.Claims); i++ {
 		c := &req.Claims[i]
 		l := p.ordinary(c)
 		if l == nil || i > 0 && c.Limit <= req.Claims[0].Limit {
 			return false
 		}
+		if l.kind == InFlight && gate.RetryAfter >= l.retry {
+			continue // whatever it says, it does not gate
+		}
 		tag := shard.TagOf(c.Key.H, l.table)
-		s := e.table.Home(c.Key.H).Slot(tag)
-		if s == nil {
-			if s = e.table.Away(c.Key.H, tag); s == nil {
-				continue // a key never seen, and the cost is one that fits
+		s := found[i%few]
+		if s == nil && !all {
+			if s = e.table.Home(c.Key.H).Slot(tag); s == nil {
+				s = e.table.Away(c.Key.H, tag)
 			}
+		}
+		if s == nil {
+			continue // every limit lets pass a key never seen
 		}
 		old, ok := s.Read(tag)
 		if !ok {
 			return false
 		}
 		if _, _, ok = l.spend(old, now, c.Cost); ok {
+			continue
+		}
+		if l.kind != InFlight && !sure {
+			now, sure, i, gate = e.time.Now(), true, -1, Decision{}
 			continue
 		}
 		if !s.Still(old) {
@@ -292,7 +313,9 @@ func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan) bool {
 	if gate.Layer == LayerNone {
 		return false
 	}
-	e.publishLate(now)
+	if sure {
+		e.publishLate(now)
+	}
 	e.refuse(t, req.Class, p, gate)
 	return true
 }
