@@ -45,9 +45,9 @@ type Config struct {
 	Smooth time.Duration
 	// Arm is how much overload, in seconds at an error of 1, must gather before
 	// the ladder sheds (5 s), and Leak what of it drains per second without
-	// overload (0.5). So 5 s of saturation arm it, 40 s at 0.84, and noise around
-	// 0.75 never does; it disarms 10 s after health returns. Raise Arm to 10 s if
-	// bursts of ten seconds are normal.
+	// overload (0.5). So a deep queue sheds after 5 s, full workers after 13 s, 0.84
+	// after 40 s, and noise around 0.75 never; it disarms 10 s after health
+	// returns. Raise Arm to 10 s if bursts of ten seconds are normal.
 	Arm  time.Duration
 	Leak float64
 
