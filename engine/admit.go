@@ -21,6 +21,9 @@ func (e *Engine) Admit(req Request) (t Ticket) {
 	if uint(len(req.Claims)-1) < few && e.express(&t, &req, p) {
 		return
 	}
+	if p.synced && uint(len(req.Claims)-1) < few && e.expressSynced(&t, &req, p) {
+		return
+	}
 	if len(req.Claims) > few || p.synced {
 		e.admitWide(&t, &req, p)
 		return
