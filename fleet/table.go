@@ -12,8 +12,8 @@ import (
 // entry is the state of one synced key: a cache line, without pointers. What a
 // decision touches is here; what only the exchange needs is in its side.
 //
-// A reader knows that a word is its key's when it finds the key before and
-// after loading the word; whoever writes the word keeps its version, which
+// A reader knows that a word is its key's when it finds the key between two
+// loads of a word of one version; whoever writes the word keeps its version, which
 // changes at every birth, so that nobody writes another key's.
 type entry struct {
 	word atomic.Uint64 // version 8 | payload 56, by the limit's kind
@@ -152,20 +152,14 @@ func (t *table) find(k key.Key, limit uint32) (i uint32, w uint64, ok bool) {
 
 // read returns the word, if it is the key's.
 func (e *entry) read(k key.Key, limit uint32) (w uint64, ok bool) {
-	for {
-		if !e.is(k, limit) {
-			return 0, false
-		}
-		w = e.word.Load()
-		if frozen(w) {
-			return 0, false // being born: under the lock it will be found
-		}
-		// The word's version once more: between the two looks at the key the entry
-		// may have been another's, and then this key's again.
-		if e.is(k, limit) && (e.word.Load()^w)&^uint64(bucket.Payload) == 0 {
-			return w, true
-		}
+	w = e.word.Load()
+	// The key between two loads of the word with one version: in between, the
+	// entry has not been another's. If it has, or is being born, it is for the
+	// way under the lock to find out.
+	if e.is(k, limit) && (e.word.Load()^w)>>56 == 0 && !frozen(w) {
+		return w, true
 	}
+	return 0, false
 }
 
 // enter makes an entry for the key, with the word that birth makes of the one
