@@ -114,7 +114,7 @@ type Verdict struct {
 func (e *Engine) Explain(req Request) (vs []Verdict) {
 	var room [MaxClaims]step
 	var syncs [MaxClaims]syncStep
-	f := &frame{req: &req, steps: room[:0], syncs: syncs[:]}
+	f := &frame{req: &req, steps: room[:0], syncs: syncs[:], silent: true}
 	p := e.plan.Load()
 	e.quietly(func() {
 		d, way := e.resolve(f, p, 0)

@@ -156,6 +156,17 @@ func TestPeekSaysWhatAdmitWould(t *testing.T) {
 	require.Equal(t, engine.Shed, agree(req("api")).Reason)
 	require.Equal(t, engine.NeverFits, agree(engine.Request{Class: engine.Read, Claims: []engine.Claim{f.claim("api", "u", 9)}}).Reason)
 
+	// What is wrong with a request is counted when it is admitted or refused.
+	agree(engine.Request{})
+	for _, broken := range [][]engine.Claim{
+		{f.claim("api", "u", -1)}, {{}}, {f.claim("api", "u", 1), f.claim("api", "v", 1)}, make([]engine.Claim, engine.MaxClaims+1),
+	} {
+		agree(engine.Request{Class: engine.Critical, Claims: broken})
+	}
+	s := f.Snapshot()
+	require.EqualValues(t, 1, s.Unclassified)
+	require.Equal(t, engine.Misuse{Negative: 1, UnknownLimit: 1, Twice: 1, TooMany: 1}, s.Misuse)
+
 	names := []string{}
 	for _, v := range f.Explain(req("api", "jobs", "new")) {
 		names = append(names, v.Name)

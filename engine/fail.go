@@ -19,6 +19,7 @@ func (e *Engine) fault(r any) {
 // the other for as long as that helps. Each left out gets its own fail policy;
 // the others still count.
 func (e *Engine) recovered(t *Ticket, f *frame, p *plan, r any) {
+	f.silent = true
 	for broken := uint(0); ; {
 		e.fault(r)
 		e.backOut(t, f)

@@ -1,5 +1,7 @@
 package engine
 
+import "sync/atomic"
+
 // How a request goes on once its claims are resolved.
 type way uint8
 
@@ -15,25 +17,25 @@ func (e *Engine) resolve(f *frame, p *plan, broken uint) (Decision, way) {
 	f.at, f.class = -1, req.Class
 	if f.class == ClassUnset || f.class > Critical {
 		f.class = p.deflt
-		e.tally().unclassified.Add(1)
+		f.count(&e.tally().unclassified)
 	}
 	if p.closed {
 		return Decision{}, undecidable
 	}
 	if len(req.Claims) > MaxClaims {
-		e.misuse.tooMany.Add(1)
+		f.count(&e.misuse.tooMany)
 		return Decision{}, undecidable
 	}
 	for i := range req.Claims {
 		f.at = i
 		c := &req.Claims[i]
 		if c.Limit == 0 || int(c.Limit) >= len(p.limits) {
-			e.misuse.unknown.Add(1)
+			f.count(&e.misuse.unknown)
 			return Decision{}, undecidable
 		}
 		for j := range i {
 			if req.Claims[j].Limit == c.Limit {
-				e.misuse.twice.Add(1)
+				f.count(&e.misuse.twice)
 				return Decision{}, undecidable
 			}
 		}
@@ -52,7 +54,7 @@ func (e *Engine) resolve(f *frame, p *plan, broken uint) (Decision, way) {
 			continue
 		}
 		if c.Cost < 0 {
-			e.misuse.negative.Add(1)
+			f.count(&e.misuse.negative)
 		}
 		f.steps = f.steps[:len(f.steps)+1]
 		s := &f.steps[len(f.steps)-1]
@@ -62,4 +64,11 @@ func (e *Engine) resolve(f *frame, p *plan, broken uint) (Decision, way) {
 		s.refused = s.never
 	}
 	return Decision{}, proceed
+}
+
+// count counts what is wrong with a request, once for each.
+func (f *frame) count(c *atomic.Uint64) {
+	if !f.silent {
+		c.Add(1)
+	}
 }
