@@ -99,8 +99,8 @@ func workerAct() act {
 	const left = 5 // workers: 46 requests a second, of which charges need 28
 	at := func(s setting) times {
 		begin := s.scaled(16 * time.Second)
-		end := begin + s.scaled(300*time.Second)
-		return times{begin: begin, end: end, over: end + s.scaled(270*time.Second)}
+		end := begin + s.scaled(330*time.Second)
+		return times{begin: begin, end: end, over: end + s.scaled(300*time.Second)}
 	}
 	return act{
 		name:    "worker",
@@ -110,9 +110,9 @@ func workerAct() act {
 		traffic: func(s setting) []*target.Request { return quietDay(s, at(s).over) },
 		script: func(s setting) []change {
 			changes := []change{{at: at(s).end, do: func(s *shop.Shop) { s.Pool.Resize(workers) }}}
-			for lost := 1; lost <= workers-left; lost++ { // one after the other, in half a minute
+			for lost := 1; lost <= workers-left; lost++ { // slowly enough for the ladder to keep the queue short
 				changes = append(changes, change{
-					at: at(s).begin + s.scaled(30*time.Second)*time.Duration(lost)/(workers-left),
+					at: at(s).begin + s.scaled(75*time.Second)*time.Duration(lost)/(workers-left),
 					do: func(s *shop.Shop) { s.Pool.Resize(workers - lost) },
 				})
 			}

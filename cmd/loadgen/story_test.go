@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/cmd/loadgen/internal/arrival"
 	"github.com/weir-go/weir/cmd/loadgen/internal/drive"
 	"github.com/weir-go/weir/cmd/loadgen/internal/shop"
 	"github.com/weir-go/weir/cmd/loadgen/internal/target"
@@ -198,4 +200,37 @@ func TestVerdictSaysWhatIsNotTrue(t *testing.T) {
 		require.Contains(t, strings.Join(v.check(bad, take), "\n"), want)
 	}
 	require.Contains(t, strings.Join(v.check(good(), good()), "\n"), "no incident")
+}
+
+// An act that is not true on a machine that could not hold the rate is played
+// once more; on one that could, it is not.
+func TestAnActIsPlayedAgainOnlyWhenTheMachineWasTooBusy(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		from time.Duration
+		want int
+	}{{"busy", -100 * time.Millisecond, 4}, {"calm", 50 * time.Millisecond, 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			plays := 0
+			at := times{begin: -time.Second, end: 200 * time.Millisecond, over: 200 * time.Millisecond}
+			p := &played{number: 1, act: act{
+				name: "test", title: "a test", halves: [2]half{{name: "without it"}, {name: "with it"}},
+				times: func(setting) times { return at },
+				traffic: func(s setting) []*target.Request {
+					plays++ // what was due before the start is late
+					return crowd{class: engine.Critical, ask: charge, accounts: []string{"a"}, from: c.from, plan: arrival.Even(perSecond(100), 150*time.Millisecond)}.requests(s)
+				},
+				verdict: func(_, _ *take) []string { return []string{"never"} },
+			}}
+			var out strings.Builder
+			require.NoError(t, p.play(t.Context(), nil, setting{seed: 1, scale: storyScale}, &out, newStatus(io.Discard)))
+			if c.want == 2 && p.late() > maxLate {
+				t.Skip("this machine is too busy to show calm")
+			}
+			require.Equal(t, c.want, plays)
+			require.Len(t, p.takes, 2)
+			require.Equal(t, []string{"never"}, p.untrue)
+			require.Equal(t, c.want == 4, strings.Contains(out.String(), "too busy to tell"))
+		})
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-go/weir/cmd/loadgen/internal/drive"
 	"github.com/weir-go/weir/cmd/loadgen/internal/report"
 	"github.com/weir-go/weir/cmd/loadgen/internal/shop"
 	"github.com/weir-go/weir/cmd/loadgen/internal/target"
@@ -93,6 +94,20 @@ func (p *played) judge(w io.Writer) {
 	for _, u := range p.untrue {
 		fmt.Fprintf(w, "  NOT TRUE: %s\n", u)
 	}
+}
+
+// late is the share of the requests that were sent late: those that come after
+// a stall come all at once, which was not what was to be shown.
+func (p *played) late() float64 {
+	var sent, late int64
+	for _, t := range p.takes {
+		for _, rows := range []map[rowKey]*drive.Counts{t.rows, t.after} {
+			for _, r := range rows {
+				sent, late = sent+r.Sent, late+r.Late
+			}
+		}
+	}
+	return float64(late) / float64(max(sent, 1))
 }
 
 // holds reports whether every act that was played to its end is true.
