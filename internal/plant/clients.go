@@ -74,7 +74,7 @@ func (c *Clients) Take(t float64) (a Attempt, ok bool) {
 	c.at = t + c.arrivals.ExpFloat64()/c.peak
 	u := c.arrivals.Float64() * c.peak
 	who := c.arrivals.Float64()
-	for class := range Classes {
+	for class := range classes {
 		u -= c.s.rate(class, t)
 		if u < 0 {
 			return Attempt{Class: class, Requester: class*c.s.Keys.Count + c.draw(who), First: t}, true

@@ -48,7 +48,7 @@ type figures struct {
 	from    float64
 	seconds []second
 
-	requests, good [len(Classes)]int
+	requests, good [len(classes)]int
 	criticalShed   int
 	trace          []Point
 }
@@ -119,7 +119,7 @@ func (f *figures) result(r Run) Result {
 		OverShed:     f.overShed(),
 	}
 	requests, good := 0, 0
-	for c := range Classes {
+	for c := range classes {
 		requests += f.requests[c]
 		good += f.good[c]
 	}

@@ -31,7 +31,7 @@ type pool struct {
 func newPool(s *Scenario, seed uint64, f *figures, c *Clients) *pool {
 	p := &pool{s: s, rng: rand.New(rand.NewPCG(seed, 2)), figures: f, clients: c}
 	if s.ColdRestore != nil {
-		p.cold = make([]float64, len(Classes)*s.Keys.Count)
+		p.cold = make([]float64, len(classes)*s.Keys.Count)
 		for i := range p.cold {
 			p.cold[i] = math.Inf(-1)
 		}

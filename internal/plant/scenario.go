@@ -17,8 +17,8 @@ import (
 //go:embed scenarios.jsonl
 var scenariosJSONL []byte
 
-// Classes are the tiers' names in a scenario, from the bottom.
-var Classes = [ladder.Tiers]string{"test", "get", "post", "critical"}
+// classes are the tiers' names in a scenario, from the bottom.
+var classes = [ladder.Tiers]string{"test", "get", "post", "critical"}
 
 // Critical is the top one.
 const Critical = ladder.Tiers - 1
@@ -156,10 +156,10 @@ func (s Scenario) Validate() error {
 		errs = append(errs, fmt.Errorf("plant: scenario %q: sensor.kind %q: must be standing, inflight or busy", s.Name, s.Sensor.Kind))
 	}
 	for c, rps := range s.BaseRPS {
-		need("base_rps."+c, rps, rps >= 0 && slices.Contains(Classes[:], c), "must not be negative, of one of test, get, post, critical")
+		need("base_rps."+c, rps, rps >= 0 && slices.Contains(classes[:], c), "must not be negative, of one of test, get, post, critical")
 	}
 	for c, curve := range s.Load {
-		need("load."+c, 0, slices.Contains(Classes[:], c), "must be of one of test, get, post, critical")
+		need("load."+c, 0, slices.Contains(classes[:], c), "must be of one of test, get, post, critical")
 		need("load."+c, curve.least(), curve.valid(0), "must rise in time and never be negative")
 	}
 	need("load_all", s.LoadAll.least(), s.LoadAll.valid(0), "must rise in time and never be negative")
@@ -184,17 +184,17 @@ func (s Scenario) Validate() error {
 
 // rate is the offered load of a class at t, per second.
 func (s *Scenario) rate(class int, t float64) float64 {
-	r := s.BaseRPS[Classes[class]] * s.LoadAll.At(t)
-	if c, ok := s.Load[Classes[class]]; ok {
+	r := s.BaseRPS[classes[class]] * s.LoadAll.At(t)
+	if c, ok := s.Load[classes[class]]; ok {
 		r *= c.At(t)
 	}
 	return r
 }
 
-// peakRPS bounds the offered load of all Classes at any time.
+// peakRPS bounds the offered load of all classes at any time.
 func (s *Scenario) peakRPS() float64 {
 	sum := 0.0
-	for _, c := range Classes {
+	for _, c := range classes {
 		r := s.BaseRPS[c] * s.LoadAll.peak()
 		if l, ok := s.Load[c]; ok {
 			r *= l.peak()
