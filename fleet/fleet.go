@@ -34,7 +34,6 @@ type Fleet struct {
 	mu     sync.Mutex
 	rand   *rand.Rand
 	boot   Boot
-	bound  []*limit
 	lanes  []*lane
 	ledger ledger
 	stats  stats
@@ -48,8 +47,6 @@ type Fleet struct {
 type stats struct {
 	acked, resent, duplicates, lost, deferred, failed, restarts uint64
 	down                                                        int64 // ns, of shards that are up again
-	shares                                                      float64
-	debts                                                       float64 // of the last exchange of every lane
 }
 
 var _ engine.Syncer = (*Fleet)(nil)

@@ -80,14 +80,12 @@ func (l *limit) takeOut(e *entry, win uint64, n int64) int64 {
 func (l *limit) gotLease(it *Item, ans Answer, e *entry, s *side, now int64) {
 	granted := int64(ans[2])
 	win := l.window(now)
-	wanted := it.Arg[LeaseWant]
 	state := uint64(0)
 	if it.Op == OpQuota {
-		wanted = it.Arg[QuotaWant]
 		s.x0, s.per = ans[0], ans[1]
 		if uint64(it.Window) != win {
 			granted = 0 // of a window that is over
-		} else if wanted > 0 && granted == 0 && it.Arg[QuotaCap]-ans[0] < it.Arg[QuotaMin] {
+		} else if it.Arg[QuotaWant] > 0 && granted == 0 && it.Arg[QuotaCap]-ans[0] < it.Arg[QuotaMin] {
 			state = dry
 		}
 	} else {

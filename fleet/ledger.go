@@ -23,7 +23,6 @@ type ledger struct {
 	base    int
 	until   int64
 	failing int64
-	wait    int64         // ns until a beat counts as failed
 	wake    chan struct{} // the gate sends here when it refuses
 	refused bool          // it has, since the last beat
 	hurried bool          // the beat on its way was made for that

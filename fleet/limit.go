@@ -136,8 +136,6 @@ func (l *limit) grace() time.Duration {
 	return l.cfg.Sync.Grace
 }
 
-func (l *limit) entry(i uint32) (*entry, *side) { return &l.t.entries[i], &l.t.sides[i] }
-
 // ref names an entry in one of its lives.
 func ref(i uint32, w uint64) uint64 { return uint64(i+1)<<8 | w>>56 }
 

@@ -3,7 +3,6 @@ package fleet
 import (
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/weir-go/weir/bucket"
 	"github.com/weir-go/weir/key"
@@ -113,8 +112,6 @@ func newTable(keys int) *table {
 	t.limits.Store(&[]*limit{nil})
 	return t
 }
-
-func (t *table) bytes() int { return len(t.entries) * (entryBytes + int(unsafe.Sizeof(side{}))) }
 
 // place returns the region of a key and where in it the search begins.
 func (t *table) place(k key.Key, limit uint32) (r, home uint64) {
