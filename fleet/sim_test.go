@@ -81,12 +81,15 @@ type box struct {
 	alive  bool
 	ticks  int // generation: a box that starts anew has other ticks
 
+	wall  time.Duration   // by which its wall clock is off
+	watch func(items int) // sees the size of every batch, if not nil
+
 	use   engine.GateUse
 	lease engine.GateLease
 }
 
 func (b *box) Now() int64           { return b.w.now }
-func (b *box) Wall() time.Time      { return time.Unix(1e9, b.w.now) }
+func (b *box) Wall() time.Time      { return time.Unix(1e9, b.w.now).Add(b.wall) }
 func (b *box) Logger() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func (b *box) GateUse() engine.GateUse {
 	u := b.use
@@ -191,6 +194,9 @@ func (b *box) send(c *fleet.Call) {
 	// The batch may be sent again, and changed for that, before it is executed.
 	var sent []fleet.Batch
 	for _, x := range batches {
+		if b.watch != nil {
+			b.watch(len(x.Items))
+		}
 		cp := *x
 		cp.Items = append([]fleet.Item(nil), x.Items...)
 		cp.Answers = nil
