@@ -177,7 +177,7 @@ func (w *world) admit(t *testing.T, in *tape) string {
 	class := engine.Class(in.n(5))
 	var claims []claim
 	var asked []engine.Claim
-	sliding := false
+	fresh := false
 	n := in.n(5)
 	if in.n(32) == 31 {
 		n = engine.MaxClaims + 1
@@ -189,13 +189,13 @@ func (w *world) admit(t *testing.T, in *tape) string {
 		if pick < len(w.m.limits) {
 			c.l = w.m.limits[pick]
 			id = c.l.id
-			sliding = sliding || c.l.cfg.Kind == engine.Sliding
+			fresh = fresh || w.m.startsAtOnce(c)
 		}
 		claims = append(claims, c)
 		asked = append(asked, id.ClaimN(w.keys[who], cost))
 	}
-	if sliding && w.m.pub != w.m.now {
-		w.advance(0) // what a window promises is about the time of the decision
+	if fresh && w.m.pub != w.m.now {
+		w.advance(0)
 	}
 	tk := w.e.Admit(engine.Request{Class: class, Claims: asked})
 	d := tk.Decision()

@@ -234,6 +234,22 @@ func (m *model) wait(l *modelLimit, k *modelKey, cost int64) time.Duration {
 	return 0
 }
 
+// startsAtOnce reports whether the time at which a claim would be charged is not
+// the model's to know while the published time is late: whether the engine still
+// has a key's idle word, and so takes the published time, is its own business,
+// and what a window promises is about the time of the decision.
+func (m *model) startsAtOnce(c claim) bool {
+	switch k := c.l.key(c.k); c.l.cfg.Kind {
+	case engine.Sliding:
+		return true
+	case engine.TokenBucket:
+		return k.arrival != nil && c.l.debt(k, m.pub).Sign() == 0
+	case engine.Quota:
+		return m.used(c.l, k, m.pub) == 0
+	}
+	return false
+}
+
 // tick is what the engine does by time: it publishes the time and moves the
 // calendars on.
 func (m *model) tick() {
