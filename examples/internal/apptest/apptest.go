@@ -26,7 +26,7 @@ type Server struct {
 // Start runs the service under the policy.yaml beside the test.
 func Start(t testing.TB, s app.Service) *Server {
 	t.Helper()
-	clock := engine.NewManualClock(time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC))
+	clock := engine.NewManualClock(time.Date(2036, time.March, 2, 12, 0, 0, 0, time.UTC))
 	g, err := s.Guard("policy.yaml", engine.Config{Clock: clock})
 	require.NoError(t, err)
 	srv := httptest.NewServer(g)
