@@ -41,18 +41,20 @@ func TestChangedRateConvertsWhatIsOwed(t *testing.T) {
 	for _, b := range w.boxes {
 		b.retune(was, is)
 	}
-	step, _ := w.boxes[0].ask("api", user, 1)
-	require.Equal(t, engine.Limited, step.Reason)
-	w.seconds(0.2)
-	require.InDelta(t, owed-20, w.level(is)*100, 5, "what was owed less 0.2 s at 100 a second")
-	w.seconds(2)
-	admitted := 0
-	for range 200 {
-		if step, _ := w.boxes[1].ask("api", user, 1); step.Reason == engine.Admitted {
-			admitted++
+	ask := func(i int) (n int) {
+		for range 200 {
+			if step, _ := w.boxes[i].ask("api", user, 1); step.Reason == engine.Admitted {
+				n++
+			}
 		}
+		return n
 	}
-	require.InDelta(t, 100, admitted, 8, "full again after a second")
+	got := ask(0)
+	require.LessOrEqual(t, float64(got), 100-owed+5)
+	w.seconds(0.2)
+	require.InDelta(t, owed+float64(got)-20, w.level(is)*100, 5, "what was owed less 0.2 s at 100 a second")
+	w.seconds(2)
+	require.InDelta(t, 71, ask(1), 8, "full again, and this instance's part of it is 1/sqrt(2)")
 }
 
 // While a deploy rolls, each instance enforces its own rate over a debt that is
