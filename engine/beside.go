@@ -55,16 +55,17 @@ const (
 // *RefusedError, when waiting does not help or would outlast the context's
 // deadline, and with the context's error when that ends first. Whoever gives up
 // leaves nothing behind: a waiter holds no place and no tokens, and waiters are
-// not queued. When err is nil, the caller owes the ticket one Done.
+// not queued. A request that has to wait counts as refused once, and as admitted
+// when it is. When err is nil, the caller owes the ticket one Done.
 func (e *Engine) Wait(ctx context.Context, req Request) (t Ticket, err error) {
+	if err := ctx.Err(); err != nil {
+		return Ticket{}, err
+	}
+	if t = e.Admit(req); t.OK() {
+		return
+	}
+	d := t.Decision()
 	for poll := firstPoll; ; poll = min(2*poll, lastPoll) {
-		if err := ctx.Err(); err != nil {
-			return Ticket{}, err
-		}
-		if t = e.Admit(req); t.OK() {
-			return
-		}
-		d := t.Decision()
 		pause := d.RetryAfter
 		if pause < 0 {
 			return Ticket{}, e.refusedError(d)
@@ -78,6 +79,17 @@ func (e *Engine) Wait(ctx context.Context, req Request) (t Ticket, err error) {
 		if err := e.time.sleep(ctx, pause); err != nil {
 			return Ticket{}, err
 		}
+		if err := ctx.Err(); err != nil {
+			return Ticket{}, err
+		}
+		// A look that finds nothing yet is no decision, and is not counted as one.
+		if d = e.Peek(req); !d.OK() {
+			continue
+		}
+		if t = e.Admit(req); t.OK() {
+			return
+		}
+		d = t.Decision()
 	}
 }
 

@@ -73,6 +73,33 @@ func TestWaitWaitsForTheToken(t *testing.T) {
 	})
 }
 
+// A waiter looks many times for a place that comes free, and is one request.
+func TestAWaiterIsCountedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, engine.Config{Limits: []engine.Limit{inFlight("jobs", 1)}})
+		a := f.open("jobs", "u")
+		req := engine.Request{Class: engine.Read, Claims: []engine.Claim{f.claim("jobs", "u", 1)}}
+		passed := make(chan error, 1)
+		go func() {
+			tk, err := f.Wait(context.Background(), req)
+			tk.Done(engine.Success)
+			passed <- err
+		}()
+		for range 100 {
+			synctest.Wait()
+			f.clock.Advance(50 * time.Millisecond)
+		}
+		a.Done(engine.Success)
+		synctest.Wait()
+		f.clock.Advance(50 * time.Millisecond)
+		require.NoError(t, <-passed)
+		s := f.Snapshot()
+		require.EqualValues(t, 1, s.Limits[0].Refused[engine.Read][engine.Full])
+		require.EqualValues(t, 2, s.Admitted[engine.Read])
+		require.Zero(t, f.inUse("jobs"))
+	})
+}
+
 // Whoever gives up waiting leaves nothing behind, and what cannot be waited for
 // fails at once.
 func TestGivingUpLeavesNothingBehind(t *testing.T) {
