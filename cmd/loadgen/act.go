@@ -60,8 +60,9 @@ func (s setting) scaled(d time.Duration) time.Duration {
 // and end is what the tables count: the same requests in both halves.
 type times struct {
 	begin, end time.Duration // of the incident
-	// over is when the second half ends; the first half is over at end. Equal to
-	// end when the act has no aftermath.
+	// over is when the second half ends at the latest; it ends when everything has
+	// been admitted again for a while. The first half is over at end, and so is the
+	// second of an act that has no aftermath.
 	over time.Duration
 }
 

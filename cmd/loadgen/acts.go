@@ -100,7 +100,7 @@ func workerAct() act {
 	at := func(s setting) times {
 		begin := s.scaled(16 * time.Second)
 		end := begin + s.scaled(330*time.Second)
-		return times{begin: begin, end: end, over: end + s.scaled(300*time.Second)}
+		return times{begin: begin, end: end, over: end + s.scaled(400*time.Second)}
 	}
 	return act{
 		name:    "worker",

@@ -137,7 +137,7 @@ func perform(ctx context.Context, a *act, half int, cfg func(*shop.Shop) engine.
 
 	requests := inOrder(a.traffic(s))
 	next := func() (*target.Request, bool) {
-		if len(requests) == 0 || requests[0].Due >= last {
+		if len(requests) == 0 || requests[0].Due >= last || last > at.end && t.over(requests[0].Due) {
 			return nil, false
 		}
 		r := requests[0]

@@ -78,7 +78,7 @@ func (run *storyRun) json() storyFigures {
 		for _, t := range p.takes {
 			a.Halves = append(a.Halves, halfFigures{
 				Name: t.half.name, Arms: t.half.arms, ChargesShare: t.charges().Share(),
-				Rows: figures(t.rows), Aftermath: figures(t.after), Samples: t.samples,
+				Rows: figures(t.rows), Aftermath: figures(t.after()), Samples: t.samples,
 			})
 		}
 		f.Acts = append(f.Acts, a)

@@ -101,7 +101,7 @@ func (p *played) judge(w io.Writer) {
 func (p *played) late() float64 {
 	var sent, late int64
 	for _, t := range p.takes {
-		for _, rows := range []map[rowKey]*drive.Counts{t.rows, t.after} {
+		for _, rows := range []map[rowKey]*drive.Counts{t.rows, t.after()} {
 			for _, r := range rows {
 				sent, late = sent+r.Sent, late+r.Late
 			}

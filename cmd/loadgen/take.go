@@ -17,12 +17,13 @@ type take struct {
 	act      string
 	half     half
 	times    times
-	last     time.Duration // when the half ends
+	last     time.Duration // when the half ends, at the latest
 	snapshot engine.Snapshot
 
 	mu      sync.Mutex
 	rows    map[rowKey]*drive.Counts // what was due during the incident
-	after   map[rowKey]*drive.Counts // what was due in the last stretch of the aftermath
+	tail    []drive.Event            // what was due after it, in the order in which it ended
+	open    time.Duration            // since when the ladder has been at 0 after the incident; 0: it is not
 	samples []sample
 	buckets []bucket
 }
@@ -49,14 +50,35 @@ type bucket [engine.Critical + 1]struct{ Offered, Served, Limited, Shed int }
 func newTake(a *act, half int, at times, last time.Duration) *take {
 	return &take{
 		act: a.name, half: a.halves[half], times: at, last: last,
-		rows: map[rowKey]*drive.Counts{}, after: map[rowKey]*drive.Counts{},
+		rows:    map[rowKey]*drive.Counts{},
 		buckets: make([]bucket, int((last+bucketWidth-1)/bucketWidth)),
 	}
 }
 
-// aftermath is the last stretch of a half in which everything has to be
-// admitted again.
+// aftermath is for how long, in the end, everything has to be admitted again.
 const aftermath = time.Second
+
+// over reports whether a half with an aftermath may end with the request that is
+// due now: the ladder has been open for long enough.
+func (t *take) over(due time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.open > 0 && due >= t.open+aftermath
+}
+
+// after counts what was due in the last stretch of the aftermath.
+func (t *take) after() map[rowKey]*drive.Counts {
+	rows, end := map[rowKey]*drive.Counts{}, time.Duration(0)
+	for _, e := range t.tail {
+		end = max(end, e.Request.Due)
+	}
+	for _, e := range t.tail {
+		if e.Request.Due > end-aftermath {
+			addTo(rows, e)
+		}
+	}
+	return rows
+}
 
 func (t *take) add(e drive.Event) {
 	t.mu.Lock()
@@ -65,8 +87,8 @@ func (t *take) add(e drive.Event) {
 	if due >= t.times.begin && due < t.times.end {
 		addTo(t.rows, e)
 	}
-	if due >= max(t.times.end, t.last-aftermath) {
-		addTo(t.after, e)
+	if due >= t.times.end {
+		t.tail = append(t.tail, e)
 	}
 	b := &t.buckets[int(due/bucketWidth)][e.Request.Class]
 	b.Offered++
@@ -95,6 +117,12 @@ func (t *take) sample(s sample) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.samples = append(t.samples, s)
+	switch {
+	case s.At < t.times.end || s.Level > 0:
+		t.open = 0
+	case t.open == 0:
+		t.open = s.At
+	}
 }
 
 // latest is the newest sample.

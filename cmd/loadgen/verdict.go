@@ -66,7 +66,7 @@ func closed(t *take) (untrue []string) {
 		untrue = append(untrue, fmt.Sprintf("at the end the ladder still stands at %.2f", l))
 	}
 	offered := int64(0)
-	for k, r := range t.after {
+	for k, r := range t.after() {
 		offered += r.Offered
 		if n := r.Ends[target.Refused]; n > 0 {
 			untrue = append(untrue, fmt.Sprintf("in the last %v %d of %d %v requests are still refused", aftermath, n, r.Offered, k))
