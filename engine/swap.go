@@ -26,14 +26,11 @@ import (
 // A mode that SetMode has set stays unless the configuration's own changes.
 // MaxEntries, Secret, Clock, PreciseClock and Sync cannot change.
 func (e *Engine) Swap(cfg Config) error {
-	if err := validate(cfg); err != nil {
-		return err
-	}
+	errs := []error{validate(cfg)}
 	if cfg.MaxEntries == 0 {
 		cfg.MaxEntries = 1 << 20
 	}
 	old := e.plan.Load().cfg
-	var errs []error
 	fixed := func(field string, same bool) {
 		if !same {
 			errs = append(errs, fmt.Errorf("engine: %s: cannot be changed by Swap", field))
@@ -44,8 +41,8 @@ func (e *Engine) Swap(cfg Config) error {
 	fixed("clock", same(cfg.Clock, old.Clock))
 	fixed("precise clock", cfg.PreciseClock == old.PreciseClock)
 	fixed("sync", same(cfg.Sync, old.Sync))
-	if len(errs) > 0 {
-		return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	return e.install(cfg)
 }

@@ -142,6 +142,10 @@ func TestRefusedSwapChangesNothing(t *testing.T) {
 	for _, field := range []string{"max entries", "secret", "clock", "precise clock"} {
 		require.ErrorContains(t, err, "engine: "+field+": ")
 	}
+	bad.Limits[0].Rate = 0
+	err = f.Swap(bad)
+	require.ErrorContains(t, err, `limit "api": rate 0`)
+	require.ErrorContains(t, err, "engine: secret: ", "everything at once")
 	require.Error(t, f.swap(watched(tokens("api", 0, time.Hour, 50)), inFlight("x", -1)))
 	require.False(t, f.take("api", "u", 1).OK())
 	require.NoError(t, f.SetMode("all", engine.Enforce)) // puts modes in force again
