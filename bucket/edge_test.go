@@ -1,6 +1,8 @@
 package bucket_test
 
 import (
+	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -50,4 +52,92 @@ func TestSlackIsAtMostHalfAToken(t *testing.T) {
 			require.Zero(t, r.Tokens(0, slack), "rate %d", rate)
 		}
 	}
+}
+
+// Spending is taking, and says what is left: the word of a known key goes that
+// way most of the time.
+func TestSpendingIsTaking(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for range 20_000 {
+		r, err := bucket.NewToken(1+rnd.Int64N(1000), time.Duration(1+rnd.Int64N(1e9)), 1+rnd.Int64N(1000))
+		require.NoError(t, err)
+		at := r.At(rnd.Int64N(1e15))
+		w := r.Fresh(rnd.Uint64(), at)
+		w, _ = r.Charge(w, at, rnd.Int64N(2*r.Max()))
+		cost := 1 + rnd.Int64N(r.Max())
+		next, ok := r.Take(w, at, cost)
+		spent, room, can := r.SpendToken(w, at, uint64(cost))
+		require.Equal(t, ok, can)
+		if ok {
+			require.Equal(t, next, spent)
+			require.Equal(t, r.Left(next, at), r.Tokens(room, 0))
+		}
+	}
+}
+
+// What fits exactly needs no wait in units either.
+func TestUnitsThatFitExactlyNeedNoWait(t *testing.T) {
+	r, err := bucket.NewToken(1000, time.Second+7, 3) // its clock stands between two units
+	require.NoError(t, err)
+	const now = int64(12345)
+	at := r.At(now)
+	w := r.Fresh(0, at)
+	require.Zero(t, r.WaitUnits(w, at, now, r.Full()))
+	require.Positive(t, r.WaitUnits(w, at, now+1, r.Full()+1))
+}
+
+// The slowest bucket and the longest window that can be counted.
+func TestTheLongestOfEachKindCount(t *testing.T) {
+	_, err := bucket.NewToken(1, 1<<62, 1)
+	require.NoError(t, err)
+	_, err = bucket.NewSliding(1, math.MaxInt64/8)
+	require.NoError(t, err)
+	_, err = bucket.NewSliding(1, math.MaxInt64/8+1)
+	require.Error(t, err)
+}
+
+// Windows before 1970 are numbered like those after it.
+func TestWindowsBefore1970(t *testing.T) {
+	cal := bucket.NewCalendar(bucket.Minute, time.UTC, 0)
+	r, err := bucket.NewQuota(1, cal)
+	require.NoError(t, err)
+	cal.Update(0, time.Unix(-120, 0))
+	first := r.At(0)
+	require.Equal(t, first, r.At(int64(time.Minute)-1))
+	require.Equal(t, first+1, r.At(int64(time.Minute)))
+	cal.Update(int64(time.Minute), time.Unix(-60, 0))
+	require.Equal(t, first+1, r.At(int64(time.Minute)))
+	cal.Update(int64(2*time.Minute), time.Unix(0, 0))
+	require.Equal(t, first+2, r.At(int64(2*time.Minute)))
+}
+
+// A month that begins at noon of its first day has not begun that morning.
+func TestAMonthBeginsAtItsResetTime(t *testing.T) {
+	number := func(wall time.Time) uint64 {
+		cal := bucket.NewCalendar(bucket.Month, time.UTC, 12*time.Hour)
+		r, err := bucket.NewQuota(1, cal)
+		require.NoError(t, err)
+		cal.Update(0, wall)
+		return r.At(0)
+	}
+	february := number(time.Date(2025, 2, 15, 0, 0, 0, 0, time.UTC))
+	require.Equal(t, february, number(time.Date(2025, 3, 1, 11, 59, 59, 0, time.UTC)))
+	require.Equal(t, february+1, number(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)))
+}
+
+// A calendar that nobody has updated for longer than it looks ahead, and whose
+// wall clock is then set back, stays in the window it had come to.
+func TestACalendarLeftAloneDoesNotTurnBack(t *testing.T) {
+	cal := bucket.NewCalendar(bucket.Minute, time.UTC, 0)
+	r, err := bucket.NewQuota(1, cal)
+	require.NoError(t, err)
+	midnight := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	cal.Update(0, midnight)
+	first := r.At(0)
+	late := int64(8*time.Minute + 30*time.Second)
+	require.Equal(t, first+8, r.At(late))
+	cal.Update(late, midnight.Add(5*time.Minute))
+	require.Equal(t, first+8, r.At(late))
+	require.Equal(t, first+8, r.At(late+int64(4*time.Minute)-1))
+	require.Equal(t, first+9, r.At(late+int64(4*time.Minute)))
 }

@@ -77,5 +77,17 @@ func TestAdaptiveRemembersThePeakOfItsWindow(t *testing.T) {
 		return a.Limit()
 	}
 	require.Greater(t, grown(80), 100)
-	require.Equal(t, 100, grown(20))
+	require.Greater(t, grown(50), 100)
+	require.Equal(t, 100, grown(49))
+
+	a := adaptive(t, gate.AdaptiveConfig{Min: 1, Initial: 100, Max: 200, Window: time.Second})
+	for range 49 {
+		require.True(t, a.Enter())
+	}
+	for now := range 4 * time.Duration(1) {
+		for range 40 {
+			a.Observe(now*time.Second, time.Millisecond, gate.Success, 1)
+		}
+	}
+	require.Equal(t, 100, a.Limit(), "49 inside are not half of 100")
 }
