@@ -81,13 +81,16 @@ func TestAdaptiveRemembersThePeakOfItsWindow(t *testing.T) {
 	require.Equal(t, 100, grown(49))
 
 	a := adaptive(t, gate.AdaptiveConfig{Min: 1, Initial: 100, Max: 200, Window: time.Second})
+	window := func(now time.Duration) {
+		for range 40 {
+			a.Observe(now, time.Millisecond, gate.Success, 1)
+		}
+	}
+	window(0)
 	for range 49 {
 		require.True(t, a.Enter())
 	}
-	for now := range 4 * time.Duration(1) {
-		for range 40 {
-			a.Observe(now*time.Second, time.Millisecond, gate.Success, 1)
-		}
-	}
+	window(time.Second)
+	window(2 * time.Second)
 	require.Equal(t, 100, a.Limit(), "49 inside are not half of 100")
 }

@@ -17,13 +17,15 @@ func TestHomesSpreadOverTheTable(t *testing.T) {
 	n := int(tab.perShard) * len(tab.mus)
 	for range 40 * n {
 		shard, first, in := tab.home(rnd.Uint64())
-		require.Less(t, shard, uint64(len(tab.mus)))
-		require.Equal(t, shard*tab.perShard, first)
-		require.Less(t, in, tab.perShard)
+		if shard >= uint64(len(tab.mus)) || first != shard*tab.perShard || in >= tab.perShard {
+			t.Fatalf("shard %d, from line %d, line %d of %d", shard, first, in, tab.perShard)
+		}
 		hit[first+in]++
 	}
 	require.Len(t, hit, n, "lines that are nobody's home")
-	for _, k := range hit {
-		require.Less(t, k, 100)
+	for ln, k := range hit {
+		if k > 100 {
+			t.Fatalf("line %d is the home of %d of 40 keys", ln, k)
+		}
 	}
 }
