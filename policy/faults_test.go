@@ -258,3 +258,19 @@ func TestRouteWithTooManyLimitsIsAFault(t *testing.T) {
 		`limits: has 9 limits on the route "POST /pay"; a request may meet 8`)
 	require.Empty(t, faults(t, strings.ReplaceAll(b.String(), "1/s", "1/s, methods: [GET]")+"  i: {key: all, rate: 1/s, routes: [POST /pay]}\n"))
 }
+
+// What has been refused is not also said to be empty, or missing.
+func TestOneFaultIsOneError(t *testing.T) {
+	for text, want := range map[string]string{
+		"&x {limits: {}}":                                        ":1:1: is a YAML anchor",
+		"limits: &x {}":                                          ":1:9: limits: is a YAML anchor",
+		"limits:\n  x: &y {key: all, rate: 1/s}":                 ":2:6: limits.x: is a YAML anchor",
+		one("key: all", "rate: !!str 1/s"):                       ":4:11: limits.x.rate: is a YAML tag",
+		one("key: [address, *y]", "rate: 1/s"):                   "limits.x.key[1]: is a YAML anchor or alias",
+		one("key: all", "rate: 1/s", "cost: &c {from: query q}"): ":5:11: limits.x.cost: is a YAML anchor",
+	} {
+		all := faults(t, text)
+		require.Len(t, all, 1, text)
+		require.Contains(t, all[0], want)
+	}
+}

@@ -22,9 +22,11 @@ type object struct {
 func (r *reader) object(n *node, path string) *object {
 	o := &object{r: r, n: n, path: path}
 	if n.kind != kindMap {
-		if n.kind == kindEmpty {
+		switch n.kind {
+		case kindVoid:
+		case kindEmpty:
 			r.fail(n, path, "is empty; fill it or take it out")
-		} else {
+		default:
 			r.fail(n, path, "is %s; it must be a mapping", n.kind)
 		}
 		o.n, o.void = &node{line: n.line, col: n.col, kind: kindMap}, true
@@ -40,7 +42,10 @@ func (o *object) get(name string) *node {
 		if f.name != name {
 			continue
 		}
-		if f.value.kind == kindEmpty {
+		switch f.value.kind {
+		case kindVoid:
+			return nil
+		case kindEmpty:
 			o.r.fail(f.value, join(o.path, name), "is empty; give it a value or take it out")
 			return nil
 		}
@@ -115,10 +120,14 @@ func (r *reader) texts(n *node, path string) []*node {
 		if n.kind == kindList {
 			p += "[" + strconv.Itoa(i) + "]"
 		}
-		if it.kind == kindEmpty {
+		switch it.kind {
+		case kindVoid:
+		case kindEmpty:
 			r.fail(it, p, "is empty; give it a value or take it out")
-		} else if _, ok := r.text(it, p); ok {
-			out = append(out, it)
+		default:
+			if _, ok := r.text(it, p); ok {
+				out = append(out, it)
+			}
 		}
 	}
 	return out

@@ -26,13 +26,14 @@ type nodeKind uint8
 
 const (
 	kindEmpty nodeKind = iota // nothing behind the colon, or null
+	kindVoid                  // what has been refused: nothing more is to be said of it
 	kindText
 	kindList
 	kindMap
 )
 
 func (k nodeKind) String() string {
-	return [...]string{"nothing", "a single value", "a list", "a mapping"}[k]
+	return [...]string{"nothing", "refused", "a single value", "a list", "a mapping"}[k]
 }
 
 type field struct {
@@ -113,7 +114,11 @@ func (r *reader) parse(data []byte) (root *node, ended bool) {
 		return nil, false
 	}
 	root = r.node(doc.Body, "", 0)
-	if root.kind != kindMap {
+	switch root.kind {
+	case kindMap:
+	case kindVoid:
+		return nil, false
+	default:
 		r.fail(&node{line: root.line, col: root.col}, "", "is %s; a policy is a mapping, such as limits: ...", root.kind)
 		return nil, false
 	}
@@ -166,7 +171,7 @@ func parseYAML(data []byte) (f *ast.File, err error) {
 }
 
 // node converts one YAML value. What is refused is recorded and read as
-// kindEmpty.
+// kindVoid.
 func (r *reader) node(a ast.Node, path string, depth int) *node {
 	n := &node{}
 	if t := a.GetToken(); t != nil && t.Position != nil {
@@ -174,6 +179,7 @@ func (r *reader) node(a ast.Node, path string, depth int) *node {
 	}
 	if depth > maxDepth {
 		r.fail(n, path, "is nested more than %d deep", maxDepth)
+		n.kind = kindVoid
 		return n
 	}
 	switch a := a.(type) {
@@ -210,6 +216,7 @@ func (r *reader) node(a ast.Node, path string, depth int) *node {
 			what = "is a YAML tag"
 		}
 		r.fail(n, path, "%s; a policy has none, write the value out", what)
+		n.kind = kindVoid
 	}
 	return n
 }
