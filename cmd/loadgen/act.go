@@ -13,7 +13,7 @@ import (
 const (
 	workers  = 40
 	queue    = 2000 // so long that patience ends a wait, not the queue
-	patience = 1250 * time.Millisecond
+	patience = 1200 * time.Millisecond
 )
 
 // act is one scene of the story: an incident, played twice on the same traffic,
