@@ -9,10 +9,9 @@ import (
 
 // ticket is what the model thinks an admitted request holds.
 type ticket struct {
-	open     bool
-	gate     int // 0: nothing, 1: an ordinary place, 2: a critical one
-	holds    []modelHold
-	settling []*modelHold
+	open  bool
+	gate  int // 0: nothing, 1: an ordinary place, 2: a critical one
+	holds []modelHold
 }
 
 type modelHold struct {
