@@ -18,6 +18,7 @@ Drives a service in an open loop: every request is sent when it is due, whether
 or not those before it were answered, and its latency counts from then. What the
 generator could not do is counted, and a run in which it fell behind is invalid.
 
+  loadgen attack -url engine -rate 20000/s -duration 5s -users 1000 -zipf 1.2 -limit 10/s -burst 20
   loadgen attack -url http://127.0.0.1:8080 -rate 200/s -duration 10s -users 300 \
       -request 'critical 1 POST /v1/charges' -request 'read 4 GET /v1/charges' \
       -header 'Authorization: Bearer sk_live_{user}' -slo 'p99<200ms,critical>99.9%'
