@@ -2,8 +2,9 @@
 // each: a fault that the tests pass is a survivor, which means that some line
 // is not held by any test.
 //
-//	mutate -root .. -n 60 ./bucket ./gate     a random 60 mutants of each package
-//	mutate -root .. -planted                  the hand-made faults of planted.go
+//	mutate                          the planted faults, and a few random ones of the core rooms
+//	mutate -n 60 ./bucket ./gate    a random 60 mutants of each package
+//	mutate -planted                 the hand-made faults of plants.go
 //
 // Mutants are compiled through the go command's overlay, so the source files
 // are never touched. A survivor that no test can tell from the original is
@@ -24,9 +25,12 @@ import (
 //go:embed explained.txt
 var explainedText string
 
+// rooms are what is mutated when nothing else is asked for.
+var rooms = []string{"bucket", "gate", "shard", "ladder", "engine"}
+
 func main() {
 	var (
-		root    = flag.String("root", ".", "directory of the module under test")
+		root    = flag.String("root", "..", "directory of the module under test")
 		n       = flag.Int("n", 0, "mutants per package, chosen at random; 0: all")
 		seed    = flag.Uint64("seed", 1, "of the choice")
 		budget  = flag.Duration("budget", 0, "time per package; 0: none")
@@ -42,12 +46,14 @@ func main() {
 	if *planted {
 		os.Exit(runPlanted(r, *in))
 	}
-	if flag.NArg() == 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
 	code := 0
-	for _, pkg := range flag.Args() {
+	pkgs := flag.Args()
+	if len(pkgs) == 0 {
+		code = runPlanted(r, *in)
+		pkgs = rooms
+		*n, *budget = 25, 3*time.Minute
+	}
+	for _, pkg := range pkgs {
 		pkg = "./" + filepath.ToSlash(filepath.Clean(pkg))
 		ms, err := mutants(*root, pkg, *tags)
 		if err != nil {
