@@ -100,6 +100,20 @@ func writeJSON(file string, v any) error {
 	return writeWhole(file, append(b, '\n'))
 }
 
+// writable reports why the file could not be written, before a run that takes
+// its time. "" is no file.
+func writable(file string) error {
+	if file == "" {
+		return nil
+	}
+	part := file + ".part"
+	f, err := os.Create(part)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(part))
+}
+
 // writeWhole writes a file whole or not at all.
 func writeWhole(file string, b []byte) error {
 	part := file + ".part"

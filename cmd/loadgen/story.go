@@ -50,6 +50,9 @@ func storyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	if err == nil && !(*scale >= minScale && *scale <= maxScale) {
 		err = fmt.Errorf("-scale %v: must be from %d to %d", *scale, minScale, maxScale)
 	}
+	if err == nil {
+		err = writable(*file)
+	}
 	if err != nil {
 		return usageError(stderr, "story", err)
 	}

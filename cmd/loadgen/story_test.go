@@ -63,6 +63,7 @@ func TestStoryStopsWithWhatWasShown(t *testing.T) {
 func TestStoryRefusesNonsense(t *testing.T) {
 	for args, want := range map[string]string{
 		"-acts rate,dance": `no act "dance"`, "-scale 1": "-scale 1", "-scale NaN": "-scale NaN", "-seed x": "invalid value", "act": "unexpected argument",
+		"-json /nowhere/out.json": "/nowhere/out.json",
 	} {
 		code, _, stderr := loadgen(t.Context(), append([]string{"story"}, strings.Fields(args)...)...)
 		require.Equal(t, exitUsage, code, args)
