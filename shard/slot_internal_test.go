@@ -1,0 +1,125 @@
+package shard
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/bucket"
+)
+
+// noon is a clock that stands.
+type noon struct{}
+
+func (noon) Now() int64    { return 0 }
+func (noon) Publish(int64) {}
+
+// charged takes cost for the key and returns the claim.
+func charged(t *testing.T, tab *Table, r *bucket.Rule, id uint8, h uint64, cost int64) Claim {
+	t.Helper()
+	c := Claim{H: h, Cost: cost, Rule: r, ID: id}
+	require.Equal(t, Taken, tab.Take(&c, 0, true))
+	return c
+}
+
+// A known key's slot is found at home or away, by its tag and by no other; its
+// word can be changed until the slot has gone to another key.
+func TestASlotIsItsTags(t *testing.T) {
+	tab := New(1, noon{})
+	r, err := bucket.NewToken(1, time.Hour, 9)
+	require.NoError(t, err)
+	id, err := tab.Assign(&r)
+	require.NoError(t, err)
+	const h = 0x12345678
+	home, tag := tab.Home(h), TagOf(h, id)
+	require.Nil(t, home.Slot(tag))
+	c := charged(t, tab, &r, id, h, 2)
+	s := home.Slot(tag)
+	require.NotNil(t, s)
+	require.True(t, s.Is(tag))
+	require.Equal(t, c.Slot, tab.Index(s))
+	require.Nil(t, home.Slot(TagOf(h, id+1)))
+	require.Nil(t, home.Slot(TagOf(h+1, id)))
+	require.Nil(t, tab.Away(h, tag))
+
+	w, ok := s.Read(tag)
+	require.True(t, ok)
+	require.Equal(t, c.Word, w)
+	_, ok = s.Read(tag + 1)
+	require.False(t, ok)
+	next, ok := r.Take(w, r.At(0), 1)
+	require.True(t, ok)
+	require.True(t, s.Change(w, next))
+	require.False(t, s.Change(w, next))
+	require.True(t, s.Still(w), "a charge is no change of hands")
+
+	// Keys that fill the line push the next one of the same home away.
+	for i := uint64(1); i < slotsPerLine+1; i++ {
+		charged(t, tab, &r, id, h+i, 1)
+	}
+	far := uint64(h + slotsPerLine)
+	require.Same(t, home, tab.Home(far))
+	require.Nil(t, home.Slot(TagOf(far, id)))
+	away := tab.Away(far, TagOf(far, id))
+	require.NotNil(t, away)
+	require.True(t, away.Is(TagOf(far, id)))
+
+	// Neighbours in a line, and none behind the last.
+	n := 1
+	for s := &home.slots[0]; s.Next() != nil; s = s.Next() {
+		require.Same(t, &home.slots[n], s.Next())
+		n++
+	}
+	require.Equal(t, slotsPerLine, n)
+
+	// The slot's next life is another one.
+	c.Word, c.Cost = next, 3
+	tab.Undo(&c)
+	idle := s.word.Load()
+	require.True(t, r.Idle(idle, r.At(0)))
+	require.True(t, tab.erase(s, tab.line(h), tag, idle))
+	require.False(t, s.Still(idle))
+	require.Nil(t, home.Slot(tag))
+}
+
+// line is the home line of the key.
+func (t *Table) line(h uint64) uint64 {
+	_, first, in := t.home(h)
+	return first + in
+}
+
+// An estimate whose request lost a race on another limit is let go of.
+func TestUndoLetsGoOfAnEstimate(t *testing.T) {
+	tab := New(1, noon{})
+	r, err := bucket.NewToken(1, time.Hour, 9)
+	require.NoError(t, err)
+	hold, err := r.HoldFor()
+	require.NoError(t, err)
+	bucketID, err := tab.Assign(&r)
+	require.NoError(t, err)
+	id, err := tab.Assign(&hold)
+	require.NoError(t, err)
+	c := Claim{H: 5, Cost: 4, Rule: &hold, ID: id, BucketID: bucketID}
+	require.Equal(t, Taken, tab.Take(&c, 0, false))
+	require.EqualValues(t, 4, tab.InUse()[id])
+	tab.Undo(&c)
+	require.Zero(t, tab.InUse()[id])
+	require.NotEqual(t, c.Word, tab.slot(c.Slot).word.Load())
+}
+
+// A rule that takes over an id of one whose keys had overflowed owes nothing of
+// what those did.
+func TestANewRuleOwesNothingOfTheOldOnesOverflow(t *testing.T) {
+	tab := New(1, noon{})
+	r, err := bucket.NewToken(1, time.Hour, 9)
+	require.NoError(t, err)
+	id, err := tab.Assign(&r)
+	require.NoError(t, err)
+	tab.ids.spills[id].Store(true)
+	tab.ids.used[id] = false
+	again, err := tab.Assign(&r)
+	require.NoError(t, err)
+	require.Equal(t, id, again)
+	require.False(t, tab.ids.spills[id].Load())
+}
