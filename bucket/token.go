@@ -29,6 +29,9 @@ func (l *line) at(now int64) uint64 {
 
 // after returns how many ns after now the clock has advanced by units.
 func (l *line) after(now int64, units uint64) int64 {
+	if l.slope == 1<<32 {
+		return int64(min(units, Never)) // a unit is a ns: one token per anything
+	}
 	_, lo := bits.Mul64(uint64(max(now-l.t0, 0)), l.slope)
 	hi, lo2 := units>>32, units<<32
 	lo2, borrow := bits.Sub64(lo2, lo&(1<<32-1), 0) // the part of a unit that has passed already
@@ -216,6 +219,11 @@ func (r *Rule) undoToken(w, at, done uint64, cost int64) uint64 {
 	return r.UndoUnits(w, at, done, uint64(cost)*r.k)
 }
 
+// WaitToken is Wait for a Token and a cost that does not fit.
+func (r *Rule) WaitToken(w, at uint64, now, cost int64) int64 {
+	return max(r.clock.after(now, r.debt(w, at)+uint64(cost)*r.k-r.burst), 1)
+}
+
 func (r *Rule) waitToken(debt uint64, now, cost int64) int64 {
 	d := debt + uint64(cost)*r.k
 	if d <= r.burst {
@@ -230,6 +238,9 @@ func (r *Rule) SpendToken(w, at, cost uint64) (next, room uint64, ok bool) {
 	d := r.debt(w, at) + cost*r.k
 	return w&^uint64(Payload) | place(at+d), r.burst - d, d <= r.burst
 }
+
+// Room returns the units that are left of a Token.
+func (r *Rule) Room(w, at uint64) uint64 { return r.burst - min(r.debt(w, at), r.burst) }
 
 // Tokens returns how many whole tokens the units are, with slack added to them, of
 // a bucket that holds no more than its burst.

@@ -288,23 +288,26 @@ func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan, by *limit, now 
 		if !ok {
 			return false
 		}
-		if _, _, ok = l.spend(old, now, c.Cost); ok {
-			continue
-		}
-		if l.kind != InFlight && !sure {
-			now, sure, i, gate = e.time.Now(), true, -1, Decision{}
-			continue
-		}
-		if !s.Still(old) {
-			return false
-		}
 		d := Decision{Reason: l.reason(), Layer: l.layer, Limit: l.id, RetryAfter: l.retry}
 		if l.kind == InFlight {
+			if _, ok = l.rule.TakeFlight(old, c.Cost); ok {
+				continue
+			}
 			d.Remaining = l.rule.Left(old, 0)
 		} else {
 			at := l.rule.TokenAt(now)
-			d.RetryAfter = time.Duration(max(l.rule.Wait(old, at, now, c.Cost), 1))
-			d.Remaining = l.rule.LeftToken(old, at+l.slack)
+			if _, _, ok = l.rule.SpendToken(old, at, uint64(c.Cost)); ok {
+				continue
+			}
+			if !sure {
+				now, sure, i, gate = e.time.Now(), true, -1, Decision{}
+				continue
+			}
+			d.RetryAfter = time.Duration(l.rule.WaitToken(old, at, now, c.Cost))
+			d.Remaining = int64(l.rule.Room(old, at)) // counted when asked for
+		}
+		if !s.Still(old) {
+			return false
 		}
 		if gate.Layer == LayerNone || later(d, gate) {
 			gate = d
@@ -315,6 +318,9 @@ func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan, by *limit, now 
 	}
 	if sure {
 		e.publishLate(now)
+	}
+	if gate.Layer == Rate {
+		t.tight = &p.limits[gate.Limit]
 	}
 	e.refuse(t, req.Class, p, gate)
 	return true
