@@ -352,7 +352,7 @@ func TestInstanceIsStopped(t *testing.T) {
 func TestCriticalRequestsPassInAFlood(t *testing.T) {
 	srv := redistest.Start(t)
 	b := newBackend(t, 50*time.Millisecond)
-	o := options{Redis: srv.Addr, Backend: b.URL, Capacity: 50, Fixed: 150, Expected: 3, Rate: 4000, Critical: 100}
+	o := options{Redis: srv.Addr, Backend: b.URL, Capacity: 50, Fixed: 150, Expected: 3, Rate: 4000, Critical: 20}
 	procs := []*process{spawn(t, o), spawn(t, o), spawn(t, o)}
 	require.True(t, watch(20*time.Second, together(procs, 3)), "the fleet does not come together")
 	watch(4*time.Second, func() bool { return false })

@@ -61,14 +61,19 @@ func TestSoak(t *testing.T) {
 	t.Logf("%.2f of the limit over %v, slowest decision %v", mean, lasts, slowest)
 	require.LessOrEqual(t, mean, 2.0)
 	require.GreaterOrEqual(t, mean, 0.7)
-	require.Eventually(t, func() bool {
+	// Each of the four connections that an engine may have costs the proxy six
+	// goroutines.
+	most := goroutines + len(engines)*4*6
+	if !watch(20*time.Second, func() bool {
 		for _, e := range engines {
 			if f := e.Snapshot().Fleet; f.Pending > 0 || f.Down > 0 || f.SyncAge > time.Second {
 				return false
 			}
 		}
-		return runtime.NumGoroutine() <= goroutines+8
-	}, 20*time.Second, 20*time.Millisecond, "%s", states(engines))
+		return runtime.NumGoroutine() <= most
+	}) {
+		require.Fail(t, "the fleet does not come to rest", "%d goroutines of %d at most\n%s", runtime.NumGoroutine(), most, states(engines))
+	}
 	require.Less(t, float64(live()), float64(heap)*1.2+4e6)
 }
 
