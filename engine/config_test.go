@@ -102,7 +102,9 @@ func TestAllConfigErrorsAtOnce(t *testing.T) {
 	f := start(t, limits(tokens("a", 1, time.Hour, 1)))
 	require.True(t, f.take("a", "u", 1).OK())
 	_, err := engine.New(bad)
-	require.Equal(t, err.Error(), f.Swap(bad).Error())
+	swap := f.Swap(bad)
+	require.ErrorContains(t, swap, err.Error())
+	require.ErrorContains(t, swap, "engine: secret: cannot be changed by Swap")
 	for _, says := range []string{
 		`limit "a": rate 0`, `limit "a": burst 0`, `limit "c": rate 0`, `limit "c": per 0s`, `limit "b": max -1`, `limit "all": name: is reserved`, `limit "all": window 0`, `limit "all": zone "x"`,
 		"gate: capacity -5", "gate: reserve 7", "default 88", "max entries -3", "secret: 5 bytes",
