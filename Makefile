@@ -36,19 +36,20 @@ lint: # formatting, vet, staticcheck and tidy, in every module
 		(cd $$m && $(GO) mod tidy -diff && if [ $$m != tools ]; then $(GO) vet ./... ; fi) || exit 1; done
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 
-# Tests that hold a fleet or a server to figures per second of real time. They run
-# without the race detector, which would change the figures, and may be tried
-# three times, for the machine may be busy with something else.
+# What is tried again runs only the packages that failed, for the others are
+# cached: a test that drives real servers in real time may meet a busy machine.
+# Every failure is printed. The tests named here hold a fleet to figures per second
+# of real time; they run without the race detector, which would change the figures.
 REALTIME := TestTenEngines|TestServer|TestOnePrimary|TestSlotsMove|TestReplicaTakesOver|TestWhatIsLeft|TestHerd|TestScriptsAreFlushed|TestFleetShares
 TRY      := try() { for i in 1 2 3; do "$$@" && return; done; return 1; }; try
 
 .PHONY: race
 race: # every test, with the race detector
-	WEIR_REDIS=must $(GO) test -race -timeout 20m -skip '$(REALTIME)' ./...
+	@$(TRY) env WEIR_REDIS=must $(GO) test -race -timeout 20m -skip '$(REALTIME)' ./...
 
 .PHONY: plain
 plain: # without it: exact counts of allocations, inlining, figures in real time, every benchmark once
-	$(GO) test ./bucket ./key ./gate ./ladder ./shard ./engine ./policy ./weirhttp ./weirgrpc ./internal/... ./bench/...
+	@$(TRY) $(GO) test ./bucket ./key ./gate ./ladder ./shard ./engine ./policy ./weirhttp ./weirgrpc ./internal/... ./bench/...
 	@$(TRY) env WEIR_REDIS=must $(GO) test -count=1 -run '$(REALTIME)' ./fleet/fleetredis ./cmd/loadgen
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./bench
 
