@@ -34,10 +34,10 @@ func TestLadderAnswersOnARealServer(t *testing.T) {
 // Whole scenarios take minutes, so they run where they are asked for: one with
 // WEIR_LADDER_REAL, three with WEIR_LADDER_FULL.
 func TestLadderIsCalmOnARealServer(t *testing.T) {
-	scenarios := []string{"S5"}
+	scenarios := []string{"S2"} // the lightest: a busy machine must not become the overload
 	switch {
 	case os.Getenv("WEIR_LADDER_FULL") != "":
-		scenarios = []string{"S5", "S2", "S4"}
+		scenarios = []string{"S2", "S4", "S5"}
 	case os.Getenv("WEIR_LADDER_REAL") == "":
 		t.Skip("takes minutes: set WEIR_LADDER_REAL for one scenario, WEIR_LADDER_FULL for three")
 	}
