@@ -49,7 +49,7 @@ race: # every test, with the race detector
 
 .PHONY: plain
 plain: # without it: exact counts of allocations, inlining, figures in real time, every benchmark once
-	@$(TRY) $(GO) test ./bucket ./key ./gate ./ladder ./shard ./engine ./policy ./weirhttp ./weirgrpc ./internal/... ./bench/...
+	@$(TRY) env WEIR_REDIS=must $(GO) test -skip '$(REALTIME)' ./bucket ./key ./gate ./ladder ./shard ./engine ./policy ./weirhttp ./weirgrpc ./internal/... ./bench/... ./cmd/...
 	@$(TRY) env WEIR_REDIS=must $(GO) test -count=1 -run '$(REALTIME)' ./fleet/fleetredis ./cmd/loadgen
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./bench
 
