@@ -21,6 +21,8 @@ type ids struct {
 	shadow [maxIDs]atom.Bool
 	spills [maxIDs]atom.Bool // overflow words of the id have been used
 
+	span atomic.Int64 // of the shortest-lived words, ns
+
 	mu   sync.Mutex
 	used [maxIDs]bool
 	wait [maxIDs]int // retired: whole sweeps still to pass
@@ -36,6 +38,7 @@ func (t *Table) Assign(r *bucket.Rule) (uint8, error) {
 		}
 		t.ids.used[id] = true
 		t.ids.rules[id].Store(r)
+		t.ids.setSpan()
 		t.ids.shadow[id].Store(false)
 		t.ids.spills[id].Store(false)
 		at := r.At(t.clock.Now())
@@ -50,7 +53,10 @@ func (t *Table) Assign(r *bucket.Rule) (uint8, error) {
 }
 
 // Retune replaces the rule of an id by one that reads the same words.
-func (t *Table) Retune(id uint8, r *bucket.Rule) { t.ids.rules[id].Store(r) }
+func (t *Table) Retune(id uint8, r *bucket.Rule) {
+	t.ids.rules[id].Store(r)
+	t.ids.setSpan()
+}
 
 // SetShadow says whether the id's words yield to those of enforced limits.
 func (t *Table) SetShadow(id uint8, shadow bool) { t.ids.shadow[id].Store(shadow) }
@@ -71,13 +77,18 @@ const retireSweeps = 2
 // Span returns within which time a whole sweep must pass, for the words of
 // every rule to stay good.
 func (t *Table) Span() time.Duration {
+	return time.Duration(t.ids.span.Load())
+}
+
+// setSpan works out Span from the rules there are.
+func (x *ids) setSpan() {
 	span := time.Duration(math.MaxInt64)
-	for id := range t.ids.rules {
-		if r := t.ids.rules[id].Load(); r != nil {
+	for id := range x.rules {
+		if r := x.rules[id].Load(); r != nil {
 			span = min(span, r.Span())
 		}
 	}
-	return span
+	x.span.Store(int64(span))
 }
 
 // swept ends a whole sweep that found these many words of each id.

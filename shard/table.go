@@ -98,6 +98,7 @@ func New(entries int, clock Clock) *Table {
 		main:       per * shards * slotsPerLine,
 		clock:      clock,
 	}
+	t.ids.setSpan()
 	return t
 }
 
