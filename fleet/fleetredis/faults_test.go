@@ -290,9 +290,9 @@ func TestWhatIsLeftInTheServer(t *testing.T) {
 	require.LessOrEqual(t, bytes, 220.0)
 	names, err := client.Keys(ctx, "*").Result()
 	require.NoError(t, err)
-	for _, name := range names {
+	for _, name := range names[:min(2000, len(names))] {
 		ttl := client.PTTL(ctx, name).Val()
-		require.Positive(t, ttl, name)
+		require.NotEqual(t, time.Duration(-1), ttl, "%s has no end", name)
 		if strings.Contains(name, ":r:") {
 			require.LessOrEqual(t, ttl, time.Minute, name)
 			require.NotContains(t, name, "user")
