@@ -189,10 +189,10 @@ func (e *Engine) layersExpress(t *Ticket, req *Request, p *plan) (pass, answered
 	if !p.gated {
 		return true, false
 	}
-	if e.layerMode[Fleet].Load() != uint64(Enforce) || e.lease.Load() != nil {
+	if e.layerMode[Fleet].Load() != uint64(Enforce) {
 		return false, false
 	}
-	if !e.gate.Enter(req.Class == Critical) {
+	if !e.enter(req.Class == Critical) {
 		e.refuse(t, req.Class, p, Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry})
 		return false, true
 	}
