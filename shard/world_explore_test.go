@@ -151,12 +151,6 @@ func (a *acct) undo() {
 	a.summary()
 }
 
-// peek looks and changes nothing.
-func (a *acct) peek(cost int64) bool {
-	c := Claim{H: a.h, Cost: cost, Rule: a.Rule, ID: a.ID}
-	return a.tab.Look(&c, a.Now())
-}
-
 func (l limit) of(h uint64) acct { return acct{limit: l, h: h} }
 
 // arrival is V of the key's word; a key without a word arrives now.

@@ -212,7 +212,12 @@ func TestABAIsFound(t *testing.T) {
 func TestDeadlockIsFound(t *testing.T) {
 	var a, b atom.Mutex
 	both := func(x, y *atom.Mutex) func() {
-		return func() { x.Lock(); y.Lock(); y.Unlock(); x.Unlock() }
+		return func() {
+			x.Lock()
+			defer x.Unlock()
+			y.Lock()
+			defer y.Unlock()
+		}
 	}
 	require.ErrorIs(t, Run(Scenario{Threads: []func(){both(&a, &b), both(&b, &a)}}).Err, ErrDeadlock)
 	require.NoError(t, Run(Scenario{Threads: []func(){both(&a, &b), both(&a, &b)}}).Err)
