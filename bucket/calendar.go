@@ -129,9 +129,6 @@ func (c *Calendar) locate(t time.Time) (id int64, end time.Time) {
 		return id, time.Unix((id+1)*3600-part, 0)
 	}
 	y, m, d := t.In(c.zone).Date()
-	if c.window == Month {
-		d = 1
-	}
 	step := func(n int) (time.Time, int64) {
 		if c.window == Month {
 			return c.begin(y, m+time.Month(n), 1), int64(y)*12 + int64(m) - 1 + int64(n)
