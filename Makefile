@@ -45,7 +45,8 @@ TRY      := try() { for i in 1 2 3; do "$$@" && return; done; return 1; }; try
 
 .PHONY: race
 race: # every test, with the race detector
-	@$(TRY) env WEIR_REDIS=must $(GO) test -race -timeout 20m -skip '$(REALTIME)' ./...
+	@$(TRY) env WEIR_REDIS=must $(GO) test -race -timeout 20m -skip '$(REALTIME)' $$($(GO) list ./... | grep -v '/fleet')
+	@$(TRY) env WEIR_REDIS=must $(GO) test -race -short -timeout 20m -skip '$(REALTIME)' ./fleet/... ./examples/fleet/...
 
 .PHONY: plain
 plain: # without it: exact counts of allocations, inlining, figures in real time, every benchmark once
@@ -90,8 +91,8 @@ ladder-full: ## all scenarios and seeds of the ladder, and three on a real serve
 
 .PHONY: test-fleet
 test-fleet: ## the fleet on real servers that die, hang and forget (6 min)
-	@$(TRY) env WEIR_FLEET=full WEIR_REDIS=must $(GO) test -timeout 15m ./fleet/...
-	@cd integration && $(TRY) env WEIR_FLEET=full WEIR_REDIS=must $(GO) test -timeout 15m ./...
+	@$(TRY) env WEIR_FLEET=bounded WEIR_BATCHES=20000 WEIR_REDIS=must $(GO) test -timeout 15m ./fleet/...
+	@cd integration && $(TRY) env WEIR_FLEET=bounded WEIR_REDIS=must $(GO) test -timeout 15m ./...
 
 .PHONY: bench
 bench: ## the gated benchmarks, and a summary
