@@ -62,6 +62,7 @@ func (m *model) admit(class engine.Class, claims []claim, d engine.Decision) (tk
 		refusing, maybe := m.refusing(claims, at)
 		if len(refusing) > 0 {
 			f.checkRefusal(m, refusing, maybe, d)
+			m.watching(claims)
 			if m.now-m.pub > int64(time.Millisecond) {
 				m.pub = m.now
 			}
@@ -71,6 +72,7 @@ func (m *model) admit(class engine.Class, claims []claim, d engine.Decision) (tk
 	}
 	if _, maybe := m.refusing(claims, at); maybe != nil && !d.OK() && d.Limit == maybe.id {
 		f.check(d.Reason == engine.Limited && d.RetryAfter > 0, "sliding: %+v", d)
+		m.watching(claims)
 		m.pub = max(m.pub, at)
 		return tk, f
 	}
@@ -79,6 +81,7 @@ func (m *model) admit(class engine.Class, claims []claim, d engine.Decision) (tk
 		full := m.critical+m.other >= m.hardCap || class != engine.Critical && m.other >= m.alloc
 		if full {
 			f.check(d.Reason == engine.Reserved && d.Layer == engine.Fleet, "gate is full: %+v", d)
+			m.watching(claims)
 			return tk, f
 		}
 	}
@@ -95,6 +98,7 @@ func (m *model) admit(class engine.Class, claims []claim, d engine.Decision) (tk
 		}
 	}
 	tk.open = true
+	m.watching(claims)
 	tightest, exact := int64(-1), true
 	for _, c := range claims {
 		if !c.counts() {
@@ -128,6 +132,22 @@ func (m *model) admit(class engine.Class, claims []claim, d engine.Decision) (tk
 		f.check(d.Remaining == tightest, "remaining %d, wanted %d", d.Remaining, tightest)
 	}
 	return tk, f
+}
+
+// watching counts what the limits that only watch would have refused.
+func (m *model) watching(claims []claim) {
+	for _, c := range claims {
+		if !c.counts() || c.l.mode != engine.Shadow {
+			continue
+		}
+		switch {
+		case c.never():
+			c.l.would++
+		case m.judge(c.l, c.l.key(c.k), m.now, c.cost) == refuse:
+			c.l.would++
+		}
+		c.l.vague = c.l.vague || c.l.cfg.Kind == engine.Sliding
+	}
 }
 
 // counts reports whether the claim is one that the limit looks at.

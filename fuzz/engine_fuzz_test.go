@@ -330,6 +330,15 @@ func (w *world) finish(t *testing.T) {
 		if l.live {
 			require.Equal(t, inside, byName[l.cfg.Name].InFlight, "%s: in flight", l.cfg.Name)
 		}
+		would := uint64(0)
+		for _, reasons := range byName[l.cfg.Name].WouldRefuse {
+			for _, n := range reasons {
+				would += n
+			}
+		}
+		if !w.drifted && !l.vague {
+			require.Equal(t, l.would, would, "%s: would have refused", l.cfg.Name)
+		}
 	}
 	for i := range w.engines {
 		w.done(i)

@@ -32,6 +32,9 @@ type modelLimit struct {
 
 	window int64 // quota: of the last tick, never going back
 	keys   map[int]*modelKey
+
+	would uint64 // refusals that it would have made, while it only watched
+	vague bool   // would is not exactly known: a sliding window watched
 }
 
 // modelKey is what one key has used of one limit.
