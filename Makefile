@@ -86,8 +86,8 @@ ladder-server: # one ladder scenario behind net/http, five times as fast
 
 .PHONY: ladder-full
 ladder-full: ## all scenarios and seeds of the ladder, and three on a real server
-	WEIR_LADDER_FULL=1 $(GO) test -timeout 0 ./internal/plant
-	WEIR_LADDER_FULL=1 $(GO) test -run 'LadderIsCalm' -timeout 0 ./cmd/loadgen
+	WEIR_LADDER_FULL=1 $(GO) test -count=1 -timeout 0 ./internal/plant
+	WEIR_LADDER_FULL=1 $(GO) test -count=1 -run 'LadderIsCalm' -timeout 0 ./cmd/loadgen
 
 .PHONY: test-fleet
 test-fleet: ## the fleet on real servers that die, hang and forget (6 min)
