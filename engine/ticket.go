@@ -143,13 +143,15 @@ func (t *Ticket) Done(o Outcome) {
 			e.giveBack(h)
 		}
 	}
-	e.leave(t)
+	// The ticket stays as it is: another call to Done may be reading it.
+	if t.gate != gateNone {
+		e.gate.Leave(t.gate == gateCritical)
+	}
 	if t.cell != 0 {
 		e.open[t.cell-1].limit.Store(0)
 	}
 	if t.others != nil {
 		spare.Put(t.others)
-		t.others, t.n = nil, 0
 	}
 }
 
