@@ -45,8 +45,8 @@ TRY      := try() { for i in 1 2 3; do "$$@" && return; done; return 1; }; try
 
 .PHONY: race
 race: # every test, with the race detector
-	@$(TRY) env WEIR_REDIS=must $(GO) test -race -timeout 20m -skip '$(REALTIME)' $$($(GO) list ./... | grep -v '/fleet')
-	@$(TRY) env WEIR_REDIS=must $(GO) test -race -short -timeout 20m -skip '$(REALTIME)' ./fleet/... ./examples/fleet/...
+	@$(TRY) env WEIR_REDIS=must $(GO) test -race -timeout 10m -skip '$(REALTIME)' $$($(GO) list ./... | grep -v '/fleet')
+	@$(TRY) env WEIR_REDIS=must $(GO) test -race -short -timeout 10m -skip '$(REALTIME)' ./fleet/... ./examples/fleet/...
 
 .PHONY: plain
 plain: # without it: exact counts of allocations, inlining, figures in real time, every benchmark once
