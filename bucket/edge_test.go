@@ -83,7 +83,12 @@ func TestUnitsThatFitExactlyNeedNoWait(t *testing.T) {
 	at := r.At(now)
 	w := r.Fresh(0, at)
 	require.Zero(t, r.WaitUnits(w, at, now, r.Full()))
-	require.Positive(t, r.WaitUnits(w, at, now+1, r.Full()+1))
+	require.Equal(t, int64(bucket.Never), r.WaitUnits(w, at, now, r.Full()+1))
+	w, ok := r.Take(w, at, 2)
+	require.True(t, ok)
+	for cost := int64(1); cost <= 4; cost++ {
+		require.Equal(t, r.Wait(w, at, now, cost), r.WaitUnits(w, at, now, uint64(cost)*r.Unit()))
+	}
 }
 
 // The slowest bucket and the longest window that can be counted.

@@ -46,4 +46,15 @@ var plants = []plant{
 	{name: "the express way charges by a plain store", file: find, find: "func (s *Slot) Change(old, next uint64) bool { return s.word.CompareAndSwap(old, next) }", with: "func (s *Slot) Change(old, next uint64) bool { s.word.Store(next); return true }", pkg: "./shard", tags: "explore", run: "Explore(Reclaim|Undo)"},
 	{name: "the express way does not load the tag again", file: find, find: "return word, s.tag.Load() == tag && word", with: "return word, word", pkg: "./shard", tags: "explore", run: "Explore(Reclaim|Undo)"},
 	{name: "histories: a word in use is given away", file: table, find: "if how == idle && !t.ids.idle(uint8(tag), w, now) {", with: "if false {", pkg: "./shard", run: "Linear"},
+
+	// The engine.
+	{name: "a watching limit that would refuse holds a place", file: "engine/answer.go", find: "case s.refused && s.l.shared == nil:\n", with: "case false:\n", pkg: "./engine", run: "Shadow"},
+	{name: "a refusal is decided on the published time", file: "engine/admit.go", find: "if now, refused = e.lookAgain(f); refused {", with: "if refused {", pkg: "./fuzz", run: "FuzzEngine"},
+	{name: "a lost race is not undone", file: "engine/fail.go", find: "e.quietly(func() { e.undo(f, s) })", with: "_ = e.undo", pkg: "./engine", tags: "explore", run: "ExploreALostRace"},
+	{name: "a lost race keeps its place in the gate", file: "engine/fail.go", find: "\tt.n = 0\n\te.leave(t)\n", with: "\tt.n = 0\n", pkg: "./engine", tags: "explore", run: "ExploreALostRace"},
+	{name: "a ticket can be given back twice", file: "engine/ticket.go", find: "if atomic.SwapUint32(&t.done, 1) != 0 {", with: "if atomic.SwapUint32(&t.done, 1) > 1 {", pkg: "./engine", run: "Surplus|InFlightReturns|Soak"},
+	{name: "a settlement lets go of its estimate first", file: "engine/ticket.go", find: "\te.quietly(func() {\n\t\tl := &e.plan.Load().limits[h.limit]\n\t\tswitch h.kind {\n\t\tcase holdQuota:", with: "\tif h.kind == holdEstimate {\n\t\te.table.ReleaseHold(h.slot, uint8(h.word>>56), h.cost)\n\t}\n\te.quietly(func() {\n\t\tl := &e.plan.Load().limits[h.limit]\n\t\tswitch h.kind {\n\t\tcase holdQuota:", pkg: "./engine", tags: "explore", run: "ExploreASettlement"},
+	{name: "a fault escapes", file: "engine/admit.go", find: "e.recovered(t, f, p, recover())", with: "_ = e.recovered", pkg: "./engine", run: "Broken|Fault"},
+	{name: "a logger's panic escapes", file: "engine/fail.go", find: "e.quietly(func() { e.logger.LogAttrs(context.Background(), level, msg, attrs...) })", with: "e.logger.LogAttrs(context.Background(), level, msg, attrs...)", pkg: "./engine", run: "Panicking"},
+	{name: "the gate comes before the looks", file: "engine/admit.go", find: "if s.refused && s.act == enforce {", with: "if false && s.refused && s.act == enforce {", pkg: "./fuzz", run: "FuzzEngine"},
 }
