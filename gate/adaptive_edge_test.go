@@ -94,3 +94,28 @@ func TestAdaptiveRemembersThePeakOfItsWindow(t *testing.T) {
 	window(2 * time.Second)
 	require.Equal(t, 100, a.Limit(), "49 inside are not half of 100")
 }
+
+// A window counts from its beginning and with enough requests in it: the first
+// one, whose beginning nobody saw, teaches nothing, nor do a few requests.
+func TestAdaptiveLearnsFromWholeWindowsOnly(t *testing.T) {
+	a := adaptive(t, gate.AdaptiveConfig{Min: 1, Initial: 100, Max: 200, Window: time.Second})
+	const enough = 10 // requests that close a window
+	window := func(n int, now time.Duration) {
+		for range n {
+			a.Observe(now, time.Millisecond, gate.Success, 90)
+		}
+	}
+	window(enough, 0)
+	require.Zero(t, a.Baseline())
+	window(3, time.Second)
+	require.Zero(t, a.Baseline())
+	require.Equal(t, 100, a.Limit())
+	window(enough, time.Second)
+	require.Equal(t, time.Millisecond, a.Baseline())
+	require.Greater(t, a.Limit(), 100)
+}
+
+func TestAdaptiveFloorIsAtLeastOne(t *testing.T) {
+	_, err := gate.NewAdaptive(gate.AdaptiveConfig{Min: -1, Max: 5, Initial: 5})
+	require.EqualError(t, err, "gate: adaptive: min -1: must be at least 1")
+}
