@@ -31,7 +31,8 @@ func TestASlotIsItsTags(t *testing.T) {
 	require.NoError(t, err)
 	id, err := tab.Assign(&r)
 	require.NoError(t, err)
-	const h = 0x12345678
+	const h = 0x1234567812345678 // not at home in the first line
+	require.NotZero(t, tab.line(h))
 	home, tag := tab.Home(h), TagOf(h, id)
 	require.Nil(t, home.Slot(tag))
 	c := charged(t, tab, &r, id, h, 2)
@@ -117,9 +118,18 @@ func TestANewRuleOwesNothingOfTheOldOnesOverflow(t *testing.T) {
 	id, err := tab.Assign(&r)
 	require.NoError(t, err)
 	tab.ids.spills[id].Store(true)
+	for i := range uint64(overflowSlots) {
+		s := tab.slot(tab.overflow(i, id))
+		w, ok := r.Take(s.word.Load(), r.At(0), 9)
+		require.True(t, ok)
+		s.word.Store(w)
+	}
 	tab.ids.used[id] = false
 	again, err := tab.Assign(&r)
 	require.NoError(t, err)
 	require.Equal(t, id, again)
 	require.False(t, tab.ids.spills[id].Load())
+	for i := range uint64(overflowSlots) {
+		require.True(t, r.Idle(tab.slot(tab.overflow(i, id)).word.Load(), r.At(0)))
+	}
 }
