@@ -45,3 +45,35 @@ func TestALeaksAgeBeginsWithItsTicket(t *testing.T) {
 	require.GreaterOrEqual(t, age, time.Minute)
 	require.Less(t, age, time.Minute+time.Second)
 }
+
+// An incident that goes on past the hour keeps its victims: whoever was shed at
+// a lower level is shed at a higher one.
+func TestAnIncidentKeepsItsVictimsPastTheHour(t *testing.T) {
+	var l load
+	f := start(t, engine.Config{Ladder: engine.Ladder{Signal: l.read}})
+	l.set(2)
+	shed := func(user int) bool {
+		tk := f.Admit(engine.Request{Class: engine.Test, Cohort: uint64(user+1) * 0x9e3779b97f4a7c15})
+		defer tk.Done(engine.Success)
+		return !tk.OK()
+	}
+	for f.Snapshot().Ladder.Level < 0.3 {
+		f.clock.Advance(100 * time.Millisecond)
+	}
+	level, victims := f.Snapshot().Ladder.Level, 0
+	var before [300]bool
+	for u := range before {
+		if before[u] = shed(u); before[u] {
+			victims++
+		}
+	}
+	require.Greater(t, victims, 50)
+	f.clock.StepWall(2 * time.Hour)
+	f.clock.Advance(100 * time.Millisecond)
+	require.GreaterOrEqual(t, f.Snapshot().Ladder.Level, level)
+	for u, was := range before {
+		if was {
+			require.True(t, shed(u), "cohort %d", u)
+		}
+	}
+}
