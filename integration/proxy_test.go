@@ -230,7 +230,7 @@ func TestNetworkFails(t *testing.T) {
 	}{
 		"cut":            {func(p *proxy) { p.set("timeout", "upstream downstream", `"timeout":0`) }, 0.9, 1.6},
 		"replies vanish": {func(p *proxy) { p.set("timeout", "downstream", `"timeout":0`) }, 0.9, 1.6},
-		"trickle":        {func(p *proxy) { p.set("bandwidth", "upstream downstream", `"rate":1`) }, 0.8, 1.9},
+		"trickle":        {func(p *proxy) { p.set("bandwidth", "upstream downstream", `"rate":1`) }, 0.6, 1.9},
 		"150 ms":         {func(p *proxy) { p.set("latency", "downstream", `"latency":150`) }, 0.9, 1.1},
 		"reset":          {func(p *proxy) { p.set("reset_peer", "upstream", `"timeout":0`) }, 0.9, 1.6},
 		"gone":           {func(p *proxy) { p.p.Stop() }, 0.9, 1.6},
