@@ -86,7 +86,7 @@ func TestTheTableIsLinearizable(t *testing.T) {
 		// 60 words for 4 limits of 40 keys; most keys are idle most of the time.
 		history := record(6, func(client int, call func(tableOp, func() shard.Result)) {
 			rnd := rand.New(rand.NewPCG(round, uint64(client)))
-			for range 60 {
+			for range 200 {
 				i, k := rnd.IntN(len(rules)), rnd.IntN(40)
 				if rnd.IntN(2) == 0 {
 					k = 0 // one key that everybody wants
