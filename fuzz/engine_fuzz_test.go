@@ -46,6 +46,7 @@ type world struct {
 	keys    []key.Key
 	engines []*engine.Ticket
 	models  []ticket
+	steady  bool   // the ticker is never late
 	total   uint64 // requests
 	refused uint64
 	drifted bool // counters of shadow limits are exact only on true times
@@ -107,7 +108,9 @@ func engineSeeds() (seeds [][]byte) {
 }
 
 func runEngine(t *testing.T, in *tape) {
-	w := newWorld(t, in.byte())
+	secret := in.byte()
+	w := newWorld(t, secret)
+	w.steady = secret&1 == 0
 	defer func() { require.NoError(t, w.e.Close()) }()
 	for step := 0; !in.done(); step++ {
 		if what := w.step(t, in); what != "" {
@@ -131,6 +134,11 @@ func (w *world) step(t *testing.T, in *tape) string {
 		w.advance(d)
 	case 12:
 		d := durations[in.n(6)]
+		if w.steady {
+			t.Log("advance", d)
+			w.advance(d)
+			break
+		}
 		t.Log("drift", d)
 		w.clock.Drift(d)
 		w.m.drift(d)
