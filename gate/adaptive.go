@@ -205,7 +205,11 @@ func (a *Adaptive) learn(rtt float64) {
 	}
 	switch {
 	case a.base == 0 || rtt < a.base:
-		a.base, a.atMin = rtt, 0
+		// Where an incident has healed, the first latencies are still those of a
+		// queue: near the old baseline, that is the one to go back to.
+		if a.base, a.atMin = rtt, 0; rtt < 2*a.cfg.Tolerance*a.shortest {
+			a.base = a.shortest
+		}
 	case a.limit.Load() > float64(a.cfg.Min) || a.cfg.Tolerance*a.base >= rtt:
 		a.atMin = 0
 	default:

@@ -150,3 +150,14 @@ func TestAdaptiveAllocatesNothing(t *testing.T) {
 		}
 	}))
 }
+
+func TestAdaptiveGoesBackToItsBaselineWhenAnIncidentHeals(t *testing.T) {
+	s := newService(t, gate.AdaptiveConfig{}, 50, 10*time.Millisecond)
+	s.offer(200, 120)
+	s.rtt = 100 * time.Millisecond
+	s.offer(200, 300)
+	s.rtt = 10 * time.Millisecond
+	s.offer(200, 120)
+	require.LessOrEqual(t, s.limit.Limit(), 125)
+	require.GreaterOrEqual(t, s.limit.Limit(), 40)
+}
