@@ -122,23 +122,9 @@ func workerAct() act {
 			name: "with it",
 			arms: "the damped ladder: test, then read, then write traffic; never critical",
 			arm: func(c *engine.Config, s setting) {
-				c.Ladder.Mode, c.Ladder.Law = engine.Enforce, compress(ladder.Default(), s.scale)
+				c.Ladder.Mode, c.Ladder.Law = engine.Enforce, ladder.Default().Faster(s.scale)
 			},
 		}},
 		verdict: verdict{chargesWith: 0.97, by: engine.Worker, status: 503, reopens: true}.check,
 	}
-}
-
-// compress is the law in a world that runs k times as fast.
-func compress(c ladder.Config, k float64) ladder.Config {
-	for _, d := range []*time.Duration{
-		&c.Tick, &c.Smooth, &c.Arm, &c.Brake, &c.BrakeSmooth, &c.Hold, &c.HoldMax, &c.Watch, &c.Grace, &c.FailOpen,
-	} {
-		*d = time.Duration(float64(*d) / k)
-	}
-	for i := range c.ShedRate {
-		c.ShedRate[i] *= k
-		c.RestoreRate[i] *= k
-	}
-	return c
 }

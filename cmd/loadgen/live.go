@@ -177,7 +177,7 @@ func (sh *show) config(s *shop.Shop, flap bool) engine.Config {
 		}
 	}
 	if flap {
-		c.Ladder.Law = compress(ladder.Flap(), sh.setting.scale)
+		c.Ladder.Law = ladder.Flap().Faster(sh.setting.scale)
 	}
 	if sh.syncer != nil {
 		shareLimit(&c, sh.syncer)

@@ -117,13 +117,13 @@ func TestTrafficIsTheSameForASeedAndInOrder(t *testing.T) {
 }
 
 func TestCompressedLawIsTheSameLawFaster(t *testing.T) {
-	law, fast := ladder.Default(), compress(ladder.Default(), 10)
+	law, fast := ladder.Default(), ladder.Default().Faster(10)
 	require.Equal(t, law.Tick/10, fast.Tick)
 	require.Equal(t, law.Hold/10, fast.Hold)
 	require.InEpsilon(t, law.ShedRate[1]*10, fast.ShedRate[1], 1e-9)
 	require.Equal(t, law.StepUp, fast.StepUp, "per tick, so it stays")
 	require.Equal(t, ladder.Default(), law)
-	require.NoError(t, compress(ladder.Flap(), 10).Validate())
+	require.NoError(t, ladder.Flap().Faster(10).Validate())
 }
 
 // attrs are a request's as far as the story's binder asks.

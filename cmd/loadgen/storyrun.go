@@ -51,7 +51,7 @@ type played struct {
 }
 
 func (run *storyRun) lead() []string {
-	law := compress(ladder.Default(), run.setting.scale)
+	law := ladder.Default().Faster(run.setting.scale)
 	return []string{
 		fmt.Sprintf("A payments API on 127.0.0.1 with %d workers and %d users; a charge takes %v, a listing %v and more. Clients wait %v. Seed %d.",
 			workers, liveUsers+testUsers, shop.ChargeTime, shop.ListTime, patience, run.setting.seed),
