@@ -163,7 +163,7 @@ func (l *limit) gotShare(it *Item, ans Answer, e *entry, s *side, is float64, se
 	alone := e.inc.Load() == l.rule.Unit() && !s.verdict && !s.out && s.demand+0.5 >= 0.99*v.s && ans[0] <= expected+1
 	// A memory that began later than it did the last time has been lost, unless
 	// nothing was left in it. Both ages are on the store's clock.
-	lost := s.replied != 0 && v.age < s.age+is-s.base-stepBack && s.demand-a[RateAtt] > 0.75
+	lost := s.replied != 0 && v.age < min(s.age+is-s.base, MaxAge)-stepBack && s.demand-a[RateAtt] > 0.75
 	h := holder{own: s.demand, n: l.f.instances(), unit: max(1, s.unit), tau: l.tau, per: l.per,
 		next: float64(l.period+now-sent) / 1e3, decay: l.f.cfg.decay(), gain: l.gain()}
 	switch {

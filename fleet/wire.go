@@ -177,4 +177,6 @@ const (
 	SeqTTL   = 60e6 // for which the store remembers an instance's last batch
 	GroupTTL = 60e6 // for which the store keeps a group that nobody reports to
 	MinTTL   = 5e6  // of a bucket
+
+	MaxAge = 1<<32 - 1 // of a bucket's memory of attempts, as far as the store counts it
 )

@@ -287,7 +287,7 @@ func TestWhatIsLeftInTheServer(t *testing.T) {
 	require.Eventually(t, func() bool { return client.DBSize(ctx).Val() > keys }, 10*time.Second, 20*time.Millisecond)
 	bytes := float64(memory()-empty) / keys
 	t.Logf("%.0f bytes a key", bytes)
-	require.LessOrEqual(t, bytes, 220.0)
+	require.LessOrEqual(t, bytes, 200.0)
 	names, err := client.Keys(ctx, "*").Result()
 	require.NoError(t, err)
 	for _, name := range names[:min(2000, len(names))] {

@@ -77,6 +77,8 @@ func (d *differ) step() {
 		d.now += math.Floor(d.r.Float64() * 5e6)
 	case x < 0.99:
 		d.now += 10e6
+	case x < 0.993:
+		d.now += 3e9
 	default:
 		d.now -= 10e6
 	}
@@ -160,7 +162,7 @@ func (d *differ) close(what string, want, got, tolerance float64) {
 func TestModelAndScriptAgree(t *testing.T) {
 	d := newDiffer(t, 1)
 	ctx := context.Background()
-	total, granted := batches(t), 0.0
+	total, granted, eldest := batches(t), 0.0, 0.0
 	for n := range total {
 		d.step()
 		boot := d.boots[d.r.IntN(len(d.boots))]
@@ -169,7 +171,7 @@ func TestModelAndScriptAgree(t *testing.T) {
 		if !d.chance(0.15) { // else a duplicate, or an older one
 			d.seqs[id]++
 		}
-		b := &fleet.Batch{Shard: shard, Seq: max(1, d.seqs[id]), Decay: 500e3}
+		b := &fleet.Batch{Shard: shard, Seq: max(1, d.seqs[id]), Decay: []float64{500e3, 1e12}[shard]} // one forgets soon, one hardly ever
 		if d.chance(0.02) && b.Seq > 1 {
 			b.Seq--
 		}
@@ -199,6 +201,7 @@ func TestModelAndScriptAgree(t *testing.T) {
 				d.close(what+" arrival", w[0], g[0], 1)
 				d.close(what+" attempts", w[1], g[1], 1e-6*w[1])
 				d.close(what+" age", w[2], g[2], 0)
+				eldest = max(eldest, g[2])
 			case fleet.OpLease:
 				d.close(what+" arrival", w[0], g[0], 1)
 				d.close(what+" attempts", w[1], g[1], 1e-6*w[1])
@@ -213,6 +216,9 @@ func TestModelAndScriptAgree(t *testing.T) {
 		}
 	}
 	require.Positive(t, granted)
+	if !testing.Short() {
+		require.Equal(t, float64(fleet.MaxAge), eldest, "no memory was kept for as long as it is counted")
+	}
 	t.Logf("%d batches, %v tokens leased", total, granted)
 }
 
@@ -227,7 +233,16 @@ func (d *differ) sameValue(what string, shard int, it *fleet.Item) {
 		return
 	}
 	require.Len(d.t, got, len(want), what)
-	for i := 0; i+8 <= len(want) && it.Op != fleet.OpHold; i += 8 {
+	if it.Op.Store() == byte(fleet.OpRate) {
+		w, ok := fleettest.Unpack(want)
+		g, same := fleettest.Unpack([]byte(got))
+		require.Equal(d.t, ok, same, what)
+		d.close(what+" stored arrival", w.Arrival, g.Arrival, max(1, 1e-6*math.Abs(w.Arrival)))
+		d.close(what+" stored attempts", w.Attempts, g.Attempts, 1e-6*w.Attempts)
+		w.Arrival, w.Attempts, g.Arrival, g.Attempts = 0, 0, 0, 0
+		require.Equal(d.t, w, g, what)
+	}
+	for i := 0; i+8 <= len(want) && it.Op == fleet.OpQuota; i += 8 {
 		w := math.Float64frombits(binary.LittleEndian.Uint64(want[i:]))
 		g := math.Float64frombits(binary.LittleEndian.Uint64([]byte(got[i:])))
 		if w == w && g == g {

@@ -5,8 +5,10 @@
 -- ARGV  sequence number, us in which attempts decay, ms to keep the sequence
 --       number, 8 bytes that name the instance, the items: op and 8 doubles each
 --
--- Values are packed doubles, little endian; times are in us since 1.7e15:
---   bucket  arrival, attempts, when they were counted, since when, us per token
+-- Values are packed, little endian; times are in us since 1.7e15:
+--   bucket  arrival, when attempts were last counted (doubles), attempts, us per
+--           token (floats), for how long they are counted (us, 4 bytes): 28 bytes,
+--           which with the string's header are 48, a size that allocators have
 --   quota   units used before the counter was made, since then, when it was made
 --   hold    per holder: 8 bytes that name it, places, wanted, until when
 local seq, decay, name, items = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[4], ARGV[5]
@@ -31,13 +33,14 @@ end
 
 local function bucket(v, T, tau, hi, x0)
   local tat, S, tS, born = -1e300, 0, now, now
-  if v and #v >= 40 then
-    local a, b, c, d, T0 = struct.unpack('<ddddd', v)
+  if v and #v >= 28 then
+    local a, c, b, T0, age = struct.unpack('<ddffI4', v)
     -- Anything else is not ours, and is overwritten.
-    if a > -1e17 and a < 1e17 and b >= 0 and b < 1e15 and c > -1e17 and d > -1e17 and T0 > 0 and T0 < 1e17 then
-      tat, S, tS, born = a, b, min(c, now), min(d, now)
+    if a > -1e17 and a < 1e17 and b >= 0 and b < 1e15 and c > -1e17 and c < 1e17 and T0 > 0 and T0 < 1e17 then
+      tat, S, tS = a, b, min(c, now)
+      born = tS - age
       -- The rate has changed: what is owed is owed in tokens.
-      if T0 ~= T then tat = now + (tat - now) * (T / T0) end
+      if max(T0 - T, T - T0) > 1e-6 * T then tat = now + (tat - now) * (T / T0) end
     end
   end
   if x0 > tat then tat = x0 end
@@ -53,14 +56,20 @@ end
 
 local function keep(i, value, us) redis.call('SET', KEYS[i], value, 'PX', ceil(us / 1000)) end
 
+local function age(born) return min(now - born, 4294967295) end
+
+local function keepBucket(i, tat, S, born, T)
+  keep(i, struct.pack('<ddffI4', tat, now, S, T, age(born)), max(5e6, tat - now + 10 * decay))
+end
+
 local function rate(i, v, A, T, x0, u, att, hi, tau)
   local tat, S, tS, born = bucket(v, T, tau, hi, x0)
   if not dup then
     S, born = attempts(S, tS, born, att)
     tat = min(max(tat + A * T, now + u), now + hi)
-    keep(i, struct.pack('<ddddd', tat, S, now, born, T), max(5e6, tat - now + 10 * decay))
+    keepBucket(i, tat, S, born, T)
   end
-  return tat, S, now - born
+  return tat, S, age(born)
 end
 
 local function lease(i, v, give, T, M, want, att, frac, tau, least)
@@ -78,7 +87,7 @@ local function lease(i, v, give, T, M, want, att, frac, tau, least)
   local g = min(want, max(least, floor(frac * free)), free)
   if g < least or g < 1 then g = 0 else tat = base + g * T end
   grants[#grants + 1] = struct.pack('<d', g)
-  keep(i, struct.pack('<ddddd', tat, S, now, born, T), max(5e6, tat - now + 10 * decay))
+  keepBucket(i, tat, S, born, T)
   return tat, S, g
 end
 

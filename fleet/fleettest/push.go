@@ -73,11 +73,11 @@ type bucket struct{ tat, s, ts, born float64 }
 
 func (c *call) bucket(raw []byte, t, tau, hi, x0 float64) bucket {
 	k := bucket{fleet.None, 0, c.now, c.now}
-	if f, ok := unpack(raw, 5); ok && f[0] > -1e17 && f[0] < 1e17 && f[1] >= 0 && f[1] < 1e15 &&
-		f[2] > -1e17 && f[3] > -1e17 && f[4] > 0 && f[4] < 1e17 {
-		k = bucket{f[0], f[1], min(f[2], c.now), min(f[3], c.now)}
-		if f[4] != t {
-			k.tat = c.now + (k.tat-c.now)*(t/f[4])
+	if v, ok := Unpack(raw); ok {
+		is := min(v.Counted, c.now)
+		k = bucket{v.Arrival, v.Attempts, is, is - v.Age}
+		if math.Abs(v.Per-t) > 1e-6*t {
+			k.tat = c.now + (k.tat-c.now)*(t/v.Per)
 		}
 	}
 	k.tat = max(k.tat, x0)
@@ -96,8 +96,11 @@ func (c *call) attempts(k *bucket, att float64) {
 }
 
 func (c *call) keepBucket(it *fleet.Item, k bucket, t float64) {
-	c.keep(it, max(fleet.MinTTL, k.tat-c.now+10*c.b.Decay), pack(k.tat, k.s, c.now, k.born, t))
+	c.keep(it, max(fleet.MinTTL, k.tat-c.now+10*c.b.Decay),
+		Value{k.tat, c.now, k.s, t, c.age(k)}.Pack())
 }
+
+func (c *call) age(k bucket) float64 { return min(c.now-k.born, fleet.MaxAge) }
 
 func (c *call) rate(it *fleet.Item, raw []byte) fleet.Answer {
 	a := &it.Arg
@@ -108,7 +111,7 @@ func (c *call) rate(it *fleet.Item, raw []byte) fleet.Answer {
 		k.tat = min(max(k.tat+a[fleet.RateA]*t, c.now+a[fleet.RateU]), c.now+hi)
 		c.keepBucket(it, k, t)
 	}
-	return fleet.Answer{k.tat, k.s, c.now - k.born}
+	return fleet.Answer{k.tat, k.s, c.age(k)}
 }
 
 func (c *call) lease(it *fleet.Item, raw []byte) fleet.Answer {
