@@ -155,16 +155,16 @@ func (l *Limit) check() (errs []error) {
 	}
 	if l.Sync.Mode != SyncOff {
 		switch {
-		case l.Kind == Sliding:
-			add("sync %v: sliding windows stay per instance", l.Sync.Mode)
+		case !l.Kind.counts():
+			add("sync %v: means nothing for kind %v", l.Sync.Mode, l.Kind)
+		case !uses(TokenBucket, Quota, InFlight):
+			add("sync %v: limits of kind %v stay per instance", l.Sync.Mode, l.Kind)
 		case l.PostPaid:
 			add("sync %v: post-paid limits stay per instance", l.Sync.Mode)
-		case uses(Block, Unlimited):
-			add("sync %v: means nothing for kind %v", l.Sync.Mode, l.Kind)
 		}
 	}
 	// The numbers themselves: whatever cannot be counted exactly is refused here.
-	if uses(TokenBucket, Sliding, InFlight, Quota) && (l.Kind != Quota || len(errs) == 0) {
+	if l.Kind.counts() && (l.Kind != Quota || len(errs) == 0) {
 		if _, err := l.newRule(); err != nil {
 			errs = append(errs, each(err)...)
 		}

@@ -13,7 +13,7 @@ import (
 // Kind is the rule by which a limit counts.
 type Kind uint8
 
-// The kinds.
+// The kinds. Those before Block keep a word for every key.
 const (
 	TokenBucket Kind = iota // Rate tokens per Per drip into a bucket of Burst
 	Quota                   // Rate units per calendar Window in Zone
@@ -32,6 +32,9 @@ func (k Kind) String() string {
 	}
 	return "unknown"
 }
+
+// counts reports whether limits of the kind keep words.
+func (k Kind) counts() bool { return k < Block }
 
 // Window is the calendar window of a Quota.
 type Window = bucket.Window

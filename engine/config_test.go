@@ -51,7 +51,7 @@ func TestConfigErrorsNameLimitFieldAndValue(t *testing.T) {
 		"overflow 7: ":                                     {Name: "x", Kind: engine.InFlight, Max: 1, Overflow: 7},
 		"sync share: Config.Sync is nil":                   {Name: "x", Kind: engine.InFlight, Max: 1, Sync: engine.Sync{Mode: engine.SyncShare}},
 		"sync share: Config.Secret is emp":                 {Name: "x", Kind: engine.InFlight, Max: 1, Sync: engine.Sync{Mode: engine.SyncShare}},
-		"sync share: sliding windows stay":                 {Name: "x", Kind: engine.Sliding, Rate: 1, Per: time.Hour, Sync: engine.Sync{Mode: engine.SyncShare}},
+		"sync share: limits of kind sliding stay":          {Name: "x", Kind: engine.Sliding, Rate: 1, Per: time.Hour, Sync: engine.Sync{Mode: engine.SyncShare}},
 	} {
 		_, err := engine.New(limits(l))
 		require.ErrorContains(t, err, `engine: limit "x": `+says)

@@ -198,7 +198,7 @@ func (b *builder) add(cfg Limit) (LimitID, error) {
 	b.next.synced = b.next.synced || l.shared != nil
 	if prev != nil && !kept {
 		b.retire(prev)
-		if prev.kind == l.kind && l.kind <= InFlight {
+		if prev.kind == l.kind && l.kind.counts() {
 			b.afresh = append(b.afresh, cfg.Name)
 		}
 	}
@@ -252,7 +252,7 @@ func (l *limit) own() *bucket.Rule {
 // bind gives the limit its place for words: in the table, or with the fleet.
 func (b *builder) bind(l *limit, prev *limit, kept bool) (err error) {
 	switch {
-	case l.kind >= Block:
+	case !l.kind.counts():
 		return nil
 	case l.cfg.Sync.Mode != SyncOff:
 		binding := Binding{ID: l.id, Limit: l.cfg, Rule: l.rule}

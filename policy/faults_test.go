@@ -119,7 +119,7 @@ func TestEveryFaultIsNamedWithItsPlaceAndField(t *testing.T) {
 		one("key: all", "rate: 1/1000day", "burst: 1000000000000"):                                  `:5:12: limits.x.burst "1000000000000": burst 1000000000000 at rate 1`,
 		one("kind: sliding", "key: all", "rate: 512/h"):                                             `:5:11: limits.x.rate "512/h": rate 512: a sliding window counts to 511; use a token bucket for more`,
 		one("kind: quota", "key: all", "rate: 5/h", "reset_at: \"06:00\""):                          `:6:15: limits.x.reset_at "06:00": reset at 6h0m0s: means nothing for window hour`,
-		one("kind: sliding", "key: all", "rate: 5/h", "sync: share"):                                `:6:11: limits.x.sync "share": sync share: sliding windows stay per instance`,
+		one("kind: sliding", "key: all", "rate: 5/h", "sync: share"):                                `:6:11: limits.x.sync "share": sync share: limits of kind sliding stay per instance`,
 		one("key: identity", "plan: extract p", "default_plan: a", "plans:", "  a: 99999999999/ms"): `:7:10: limits.x.plans.a.rate "99999999999/ms": `,
 
 		// Fields of another kind, and words.
