@@ -143,8 +143,8 @@ func (d *describer) limit(l *limit) {
 		if len(l.plans) > 0 {
 			name = "plan " + l.plans[i] + ": "
 		}
-		d.line("    %s%s", name, numbersText(e))
-		d.line("      worst case: %s", worstCase(e))
+		d.line("    %s%s", name, kinds[e.Kind].text(e))
+		d.line("      worst case: %s", kinds[e.Kind].worst(e))
 		d.line("      %s", modeText(e.Mode))
 	}
 	if len(l.plans) > 0 {
@@ -158,7 +158,7 @@ func (d *describer) limit(l *limit) {
 		d.line("    override %s: %d key(s), %s", o.name, len(o.keys), until)
 		for _, v := range o.variants {
 			e := d.engineLimit(v)
-			d.line("      %s; worst case: %s; %s", numbersText(e), worstCase(e), modeText(e.Mode))
+			d.line("      %s; worst case: %s; %s", kinds[e.Kind].text(e), kinds[e.Kind].worst(e), modeText(e.Mode))
 		}
 	}
 	e := d.engineLimit(l.variants[0])
@@ -214,71 +214,6 @@ func (k *cost) String() string {
 		s += fmt.Sprintf(", at most %d", k.max)
 	}
 	return s
-}
-
-func numbersText(l *engine.Limit) string {
-	switch l.Kind {
-	case engine.TokenBucket:
-		s := fmt.Sprintf("token bucket: %d per %s, bursts of %d", l.Rate, perText(l.Per), l.Burst)
-		if l.PostPaid {
-			s += ", settled afterwards"
-		}
-		return s
-	case engine.Quota:
-		zone := l.Zone
-		if zone == "" {
-			zone = "UTC"
-		}
-		s := fmt.Sprintf("quota: %d per calendar %s in %s", l.Rate, l.Window, zone)
-		if l.ResetAt > 0 {
-			s += fmt.Sprintf(", from %02d:%02d", l.ResetAt/time.Hour, l.ResetAt%time.Hour/time.Minute)
-		}
-		return s
-	case engine.Sliding:
-		return fmt.Sprintf("sliding window: %d per %s", l.Rate, perText(l.Per))
-	case engine.InFlight:
-		return fmt.Sprintf("in flight: %d", l.Max)
-	case engine.Block:
-		return "blocked"
-	}
-	return "unlimited"
-}
-
-// worstCase is the most that one key gets.
-func worstCase(l *engine.Limit) string {
-	switch l.Kind {
-	case engine.TokenBucket:
-		return fmt.Sprintf("%s in any %s (a full burst of %d, and the rate)", sum(l.Burst, l.Rate), perText(l.Per), l.Burst)
-	case engine.Quota:
-		return fmt.Sprintf("%d in one %s, %s in as long a time across its end", l.Rate, l.Window, sum(l.Rate, l.Rate))
-	case engine.Sliding:
-		return fmt.Sprintf("%d in any %s", l.Rate, perText(l.Per))
-	case engine.InFlight:
-		return fmt.Sprintf("%d at once", l.Max)
-	case engine.Block:
-		return "nothing passes"
-	}
-	return "no bound"
-}
-
-func sum(a, b int64) string {
-	if a > math.MaxInt64-b {
-		return "no bound"
-	}
-	return fmt.Sprint(a + b)
-}
-
-// perText is a time as a rate has it.
-func perText(d time.Duration) string {
-	for _, u := range []string{"day", "h", "min", "s", "ms"} {
-		if per := spans[u].per; d%per == 0 {
-			if d == per {
-				return u
-			}
-			return fmt.Sprintf("%d%s", d/per, u)
-		}
-	}
-	return d.String()
 }
 
 func modeText(m engine.Mode) string {

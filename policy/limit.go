@@ -111,7 +111,7 @@ func (p *loader) readKey(l *limit, o *object, k engine.Kind) {
 	path := join(o.path, "key")
 	if n == nil {
 		l.all = true
-		if !o.has("key") && k != engine.Block && k != engine.Unlimited {
+		if !o.has("key") && len(kinds[k].fields) > 0 {
 			o.fail("key", "is missing; %s, or all for one limit over everyone", partHelp)
 		}
 		return
@@ -184,7 +184,8 @@ func (p *loader) checkCost(l *limit, o *object) {
 		if i < 0 {
 			continue
 		}
-		if m := most(&p.cfg.Limits[i]); m > 0 && l.cost.fixed > m {
+		e := &p.cfg.Limits[i]
+		if m := kinds[e.Kind].most(e); m > 0 && l.cost.fixed > m {
 			o.fail("cost", "is above %d, the most that %s can ever grant at once: no request would pass", m, v)
 		}
 	}

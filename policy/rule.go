@@ -8,26 +8,6 @@ import (
 	"github.com/weir-go/weir/engine"
 )
 
-// kindNames are the kinds in the order of their values.
-var kindNames = func() (names []string) {
-	for k := engine.TokenBucket; k <= engine.Unlimited; k++ {
-		names = append(names, k.String())
-	}
-	return names
-}()
-
-// kindFields are the fields with numbers that a kind takes.
-var kindFields = map[engine.Kind][]string{
-	engine.TokenBucket: {"rate", "window", "burst", "post_paid"},
-	engine.Quota:       {"rate", "window", "zone", "reset_at", "post_paid"},
-	engine.Sliding:     {"rate", "window"},
-	engine.InFlight:    {"max", "retry_after"},
-	engine.Block:       nil,
-	engine.Unlimited:   nil,
-}
-
-var numberFields = []string{"rate", "window", "burst", "post_paid", "zone", "reset_at", "max", "retry_after"}
-
 // numbers reads how a limit counts: its kind and the fields that belong to it.
 // What the object does not say is as in the inherited limit; a limit that
 // inherits nothing must say all.
@@ -37,43 +17,40 @@ func (o *object) numbers(in engine.Limit, inherits bool) engine.Limit {
 		l = engine.Limit{Name: in.Name, Kind: k, Mode: in.Mode, Fail: in.Fail, Overflow: in.Overflow, Sync: in.Sync}
 		inherits = false
 	}
+	takes := kinds[l.Kind].fields
 	for _, f := range numberFields {
-		if slices.Contains(kindFields[l.Kind], f) {
-			continue
-		}
-		if o.get(f) != nil {
+		if !slices.Contains(takes, f) && o.get(f) != nil {
 			o.fail(f, "does not belong to kind %s%s", l.Kind, o.kindHelp(l.Kind))
 		}
 	}
-	switch l.Kind {
-	case engine.TokenBucket, engine.Quota, engine.Sliding:
+	if slices.Contains(takes, "rate") {
 		o.rate(&l, inherits)
-		if o.get("zone") != nil {
-			l.Zone, _ = o.text("zone")
-			if _, err := time.LoadLocation(l.Zone); err != nil || l.Zone == "Local" {
-				o.fail("zone", "is no IANA time zone, such as Europe/Berlin")
-			}
+	}
+	given := func(f string) bool { return slices.Contains(takes, f) && o.get(f) != nil }
+	if given("zone") {
+		l.Zone, _ = o.text("zone")
+		if _, err := time.LoadLocation(l.Zone); err != nil || l.Zone == "Local" {
+			o.fail("zone", "is no IANA time zone, such as Europe/Berlin")
 		}
-		if o.get("reset_at") != nil {
-			l.ResetAt = o.timeOfDay("reset_at")
+	}
+	if given("reset_at") {
+		l.ResetAt = o.timeOfDay("reset_at")
+	}
+	if given("burst") {
+		if l.Burst = o.number("burst", math.MinInt64, math.MaxInt64, 1); l.Burst < 1 {
+			o.fail("burst", "must be at least 1: an empty bucket lets nothing pass; for that write kind: block")
 		}
-		if o.get("burst") != nil {
-			if l.Burst = o.number("burst", math.MinInt64, math.MaxInt64, 1); l.Burst < 1 {
-				o.fail("burst", "must be at least 1: an empty bucket lets nothing pass; for that write kind: block")
-			}
-		}
-		if o.get("post_paid") != nil {
-			l.PostPaid = o.flag("post_paid")
-		}
-	case engine.InFlight:
-		if o.get("max") != nil {
-			l.Max = o.number("max", 1, 1<<24-2, 0)
-		} else if !inherits {
-			o.fail("max", "is missing; write how many may be in flight at once")
-		}
-		if o.get("retry_after") != nil {
-			l.RetryAfter = o.duration("retry_after")
-		}
+	}
+	if given("post_paid") {
+		l.PostPaid = o.flag("post_paid")
+	}
+	if given("max") {
+		l.Max = o.number("max", 1, 1<<24-2, 0)
+	} else if slices.Contains(takes, "max") && !inherits {
+		o.fail("max", "is missing; write how many may be in flight at once")
+	}
+	if given("retry_after") {
+		l.RetryAfter = o.duration("retry_after")
 	}
 	return l
 }
@@ -159,17 +136,4 @@ func (o *object) behaviour(l *engine.Limit) {
 	l.Sync.Grace = s.duration("grace")
 	l.Sync.Cold = engine.Cold(s.oneOf("cold", "balanced", "optimistic", "conservative"))
 	s.done()
-}
-
-// most is the largest cost that can ever pass the limit; 0: any or none.
-func most(l *engine.Limit) int64 {
-	switch l.Kind {
-	case engine.TokenBucket:
-		return l.Burst
-	case engine.Quota, engine.Sliding:
-		return l.Rate
-	case engine.InFlight:
-		return l.Max
-	}
-	return 0
 }

@@ -17,7 +17,8 @@ func (d *describer) warnings() {
 			d.warn("%s: the client says what a request costs, and may say 0", l.name)
 		}
 		for _, v := range l.variants {
-			if m := most(d.engineLimit(v)); m > 0 && l.cost.max > m {
+			e := d.engineLimit(v)
+			if m := kinds[e.Kind].most(e); m > 0 && l.cost.max > m {
 				d.warn("%s: a request that claims more than %d is refused whenever it comes", v, m)
 			}
 		}
