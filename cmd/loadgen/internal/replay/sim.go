@@ -170,22 +170,6 @@ func (s *Sim) Run(cfg engine.Config, sink func(user int32, class engine.Class, d
 	return nil
 }
 
-// strideOf is how long the simulated clock may move without a tick of the
-// engine. Token buckets and in-flight limits need one in two weeks, a sliding window
-// in 128 of its own, and a quota at the ends of its windows.
-func strideOf(cfg engine.Config) time.Duration {
-	stride := 24 * time.Hour
-	for _, l := range cfg.Limits {
-		switch l.Kind {
-		case engine.Quota:
-			return 0
-		case engine.Sliding:
-			stride = min(stride, 32*l.Per)
-		}
-	}
-	return stride
-}
-
 // Len is how many events there are.
 func (s *Sim) Len() int { return len(s.events) }
 

@@ -23,11 +23,11 @@ type Suggestion struct {
 func (s *Sim) Suggest(untouched float64) ([]Suggestion, error) {
 	var all []Suggestion
 	for i, l := range s.policy.Config.Limits {
-		field, most := threshold(&l)
+		field, name, most := threshold(&l)
 		if field == nil {
 			continue
 		}
-		sg := Suggestion{Limit: l.Name, Now: *field, Most: most, Field: fieldName(l.Kind)}
+		sg := Suggestion{Limit: l.Name, Now: *field, Most: most, Field: name}
 		if l.Kind == engine.TokenBucket {
 			sg.Rate = fmt.Sprintf("%d per %v", l.Rate, l.Per)
 		}
@@ -39,7 +39,7 @@ func (s *Sim) Suggest(untouched float64) ([]Suggestion, error) {
 					cfg.Limits[j].Mode = engine.Off
 				}
 			}
-			f, _ := threshold(&cfg.Limits[i])
+			f, _, _ := threshold(&cfg.Limits[i])
 			*f = n
 			cfg.Gate.Mode, cfg.Ladder.Mode = engine.Off, engine.Off
 			t, err := s.Tally(cfg)
@@ -78,30 +78,4 @@ func (s *Sim) Suggest(untouched float64) ([]Suggestion, error) {
 		all = append(all, sg)
 	}
 	return all, nil
-}
-
-// threshold is the field of a limit that is searched, and how far; nil for
-// kinds that have none.
-func threshold(l *engine.Limit) (field *int64, most int64) {
-	switch l.Kind {
-	case engine.TokenBucket:
-		return &l.Burst, 1 << 24
-	case engine.Quota:
-		return &l.Rate, 1 << 24
-	case engine.Sliding:
-		return &l.Rate, 511
-	case engine.InFlight:
-		return &l.Max, 1 << 20
-	}
-	return nil, 0
-}
-
-func fieldName(k engine.Kind) string {
-	switch k {
-	case engine.TokenBucket:
-		return "burst"
-	case engine.InFlight:
-		return "max"
-	}
-	return "rate"
 }

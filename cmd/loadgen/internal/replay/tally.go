@@ -115,28 +115,3 @@ func (s *Sim) Tally(cfg engine.Config) (*Tally, error) {
 	}
 	return t, nil
 }
-
-// Scale returns the configuration with every limit's threshold multiplied by f
-// and rounded, at least 1: rate and burst, or how many at once.
-func Scale(cfg engine.Config, f float64) engine.Config {
-	cfg.Limits = slices.Clone(cfg.Limits)
-	for i := range cfg.Limits {
-		l := &cfg.Limits[i]
-		times := func(n int64) int64 { return max(1, int64(float64(n)*f+0.5)) }
-		switch l.Kind {
-		case engine.TokenBucket:
-			l.Burst = times(l.Burst)
-			// The rate is kept exact where its time can be changed instead.
-			if f < 1 {
-				l.Per = time.Duration(float64(l.Per)/f + 0.5)
-			} else {
-				l.Rate = times(l.Rate)
-			}
-		case engine.Quota, engine.Sliding:
-			l.Rate = times(l.Rate)
-		case engine.InFlight:
-			l.Max = times(l.Max)
-		}
-	}
-	return cfg
-}
