@@ -126,7 +126,10 @@ func (l *limit) askShare(it *Item, e *entry, s *side, now int64, late float64) {
 	spent, attempts := l.remember(e, s, now)
 	part := l.weight(e)
 	a := &it.Arg
-	*a = [Args]float64{RateA: spent, RateT: l.per, RateX0: None, RateAtt: attempts, RateHi: l.hi, RateTau: l.tau}
+	*a = [Args]float64{RateA: spent, RateT: l.per, RateX0: None, RateAtt: attempts, RateTau: l.tau,
+		// Debt, or a bucket of few tokens would not limit at all: every instance may
+		// have admitted a request before it heard of the others'.
+		RateHi: max(l.hi, l.tau+l.per*l.f.instances())}
 	ahead := 0.0 // of the store's time: what was owed as of the last reply, if it drained since
 	if s.x0 != None {
 		is := s.base + float64(now-s.replied)/1e3
