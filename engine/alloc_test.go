@@ -3,6 +3,7 @@ package engine_test
 import (
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,6 +25,12 @@ func everyKind() []engine.Limit {
 		{Name: "paid", Rate: 1_000_000, Per: time.Second, Burst: 1_000_000, PostPaid: true},
 		{Name: "shadow", Rate: 1, Per: time.Hour, Burst: 1, Mode: engine.Shadow},
 		{Name: "free", Kind: engine.Unlimited},
+	}
+}
+
+func TestEveryKindIsMeasured(t *testing.T) {
+	for k := engine.TokenBucket; k < engine.Block; k++ {
+		require.True(t, slices.ContainsFunc(everyKind(), func(l engine.Limit) bool { return l.Kind == k }), "%v", k)
 	}
 }
 

@@ -34,6 +34,12 @@ func catalogue() []engine.Limit {
 	}
 }
 
+func TestTapesDriveEveryKind(t *testing.T) {
+	for k := engine.TokenBucket; k <= engine.Unlimited; k++ {
+		require.True(t, slices.ContainsFunc(catalogue(), func(l engine.Limit) bool { return l.Kind == k }), "%v", k)
+	}
+}
+
 // unknown is a handle that is in no configuration.
 const unknown = engine.LimitID(999)
 

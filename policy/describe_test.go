@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/engine"
 	"github.com/weir-go/weir/policy"
 )
 
@@ -19,7 +20,7 @@ func describe(t *testing.T, text string) string {
 }
 
 func TestEveryKindSaysItsWorstCase(t *testing.T) {
-	out := describe(t, `
+	const text = `
 limits:
   bucket: {key: all, rate: 10/min, burst: 3}
   odd: {key: all, rate: 7/90s}
@@ -28,7 +29,11 @@ limits:
   flight: {kind: in_flight, key: all, max: 20}
   block: {kind: block}
   free: {kind: unlimited}
-`)
+`
+	for k := engine.Quota; k <= engine.Unlimited; k++ {
+		require.Contains(t, text, "kind: "+k.String())
+	}
+	out := describe(t, text)
 	for _, want := range []string{
 		"token bucket: 10 per min, bursts of 3\n      worst case: 13 in any min (a full burst of 3, and the rate)",
 		"token bucket: 7 per 90s, bursts of 7\n      worst case: 14 in any 90s",

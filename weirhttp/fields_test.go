@@ -1,6 +1,7 @@
 package weirhttp_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +45,7 @@ func TestRemainingCountsDownToZero(t *testing.T) {
 }
 
 func TestFieldsDescribeEveryKind(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Clock: still(), Limits: []engine.Limit{
+	limits := []engine.Limit{
 		bucket("per_tenth", 10, 100*time.Millisecond, 20),
 		bucket("odd", 7, 1500*time.Millisecond, 9),
 		{Name: "daily", Kind: engine.Quota, Rate: 1000, Window: engine.Day},
@@ -52,7 +53,11 @@ func TestFieldsDescribeEveryKind(t *testing.T) {
 		{Name: "reset", Kind: engine.Sliding, Rate: 5, Per: time.Hour},
 		{Name: "jobs", Kind: engine.InFlight, Max: 4},
 		{Name: "banned", Kind: engine.Block},
-	}})
+	}
+	for k := engine.TokenBucket; k <= engine.Block; k++ {
+		require.True(t, slices.ContainsFunc(limits, func(l engine.Limit) bool { return l.Kind == k }), "%v", k)
+	}
+	e := newEngine(t, engine.Config{MaxEntries: 1000, Clock: still(), Limits: limits})
 	for limit, want := range map[string][2]string{
 		"per_tenth": {`"per_tenth";q=100;w=1`, `"per_tenth";r=19;t=1`},
 		"odd":       {`"odd";q=70;w=15`, `"odd";r=8;t=1`},

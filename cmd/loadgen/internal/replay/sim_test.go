@@ -139,6 +139,10 @@ func TestScaleMultipliesThresholds(t *testing.T) {
 	require.EqualValues(t, 5, half.Limits[2].Rate)
 	require.Equal(t, engine.Limit{Name: "b", Rate: 6, Per: time.Second, Burst: 20}, twice.Limits[0])
 	require.EqualValues(t, 10, cfg.Limits[0].Burst, "the original is untouched")
+	for k := engine.TokenBucket; k < engine.Block; k++ {
+		l := engine.Limit{Kind: k, Rate: 10, Per: time.Hour, Burst: 10, Max: 10}
+		require.NotEqual(t, l, replay.Scale(engine.Config{Limits: []engine.Limit{l}}, 2).Limits[0], "%v has no threshold", k)
+	}
 }
 
 // What is suggested leaves the share untouched, and one less does not.
