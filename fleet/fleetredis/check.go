@@ -14,9 +14,13 @@ import (
 	"github.com/weir-go/weir/fleet"
 )
 
-// versionsTTL is for how long a layout counts as in use after an instance of it
-// has started.
-const versionsTTL = 24 * time.Hour
+// A layout counts as in use for a minute after an instance has noted it, which
+// each does three times a minute.
+const (
+	layoutTTL  = time.Minute
+	noteEvery  = layoutTTL / 3
+	noteWithin = 50 * time.Millisecond // a report does not wait longer for it
+)
 
 // Check implements fleet.Transport.
 func (t *Transport) Check(ctx context.Context, now time.Time) (r fleet.Report) {
@@ -56,23 +60,42 @@ func (t *Transport) load(ctx context.Context) error {
 
 // layouts notes this layout as in use, and warns of others that are.
 func (t *Transport) layouts(ctx context.Context, now time.Time) (warn []string) {
-	mine, name := fmt.Sprintf("%s%sv%d", t.plain, Wire, t.shards), t.plain+":{layouts}"
-	all, err := t.client.HGetAll(ctx, name).Result()
+	all, err := t.client.HGetAll(ctx, t.layoutsName()).Result()
 	if err != nil {
 		return []string{"the layouts in use cannot be read: " + explain(err).Error()}
 	}
 	for other, seen := range all {
-		if at, err := strconv.ParseInt(seen, 10, 64); err == nil && other != mine && now.Unix()-at < int64(versionsTTL/time.Second) {
-			warn = append(warn, fmt.Sprintf("instances with the layout %s have started within a day; this one's is %s, and nothing is shared between the two", other, mine))
+		if at, err := strconv.ParseInt(seen, 10, 64); err == nil && other != t.layout() && now.Unix()-at < int64(layoutTTL/time.Second) {
+			warn = append(warn, fmt.Sprintf("instances with the layout %s are running; this one's is %s, and nothing is shared between the two", other, t.layout()))
 		}
 	}
-	pipe := t.client.Pipeline()
-	pipe.HSet(ctx, name, mine, now.Unix())
-	pipe.Expire(ctx, name, versionsTTL)
-	if _, err := pipe.Exec(ctx); err != nil {
+	if err := t.note(ctx, now); err != nil {
 		warn = append(warn, "this layout cannot be noted as in use: "+explain(err).Error())
 	}
 	return warn
+}
+
+func (t *Transport) layout() string      { return fmt.Sprintf("%s%sv%d", t.plain, Wire, t.shards) }
+func (t *Transport) layoutsName() string { return t.plain + ":{layouts}" }
+
+// note notes this layout as in use at the server's time now.
+func (t *Transport) note(ctx context.Context, now time.Time) error {
+	t.noted.Store(now.Unix())
+	pipe := t.client.Pipeline()
+	pipe.HSet(ctx, t.layoutsName(), t.layout(), now.Unix())
+	pipe.Expire(ctx, t.layoutsName(), layoutTTL)
+	_, err := pipe.Exec(ctx)
+	return err
+}
+
+// noteAgain does so when it is time.
+func (t *Transport) noteAgain(ctx context.Context, now time.Time) {
+	if since := now.Unix() - t.noted.Load(); since >= 0 && since < int64(noteEvery/time.Second) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, noteWithin)
+	defer cancel()
+	_ = t.note(ctx, now) // what is wrong with the server is told elsewhere
 }
 
 // settings warns of settings that make a fault worse, as far as it may read

@@ -288,14 +288,43 @@ func TestWhatIsLeftInTheServer(t *testing.T) {
 	bytes := float64(memory()-empty) / keys
 	t.Logf("%.0f bytes a key", bytes)
 	require.LessOrEqual(t, bytes, 200.0)
+	// One of every other kind.
+	more := []engine.Limit{
+		{Name: "strict", Rate: 100, Per: time.Second, Burst: 100, Sync: engine.Sync{Mode: engine.SyncStrict}},
+		{Name: "minutely", Kind: engine.Quota, Rate: 100, Window: engine.Minute, Sync: engine.Sync{Mode: engine.SyncShare}},
+		{Name: "jobs", Kind: engine.InFlight, Max: 10, Sync: engine.Sync{Mode: engine.SyncShare}},
+	}
+	others, _ := instance(t, nil, more, srv.Addr)
+	require.Eventually(t, func() bool {
+		for _, l := range more {
+			id, _ := others.Limit(l.Name)
+			tk := others.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{id.Claim(others.Key("user"))}})
+			defer tk.Done(engine.Success)
+		}
+		kinds := ""
+		for _, l := range more {
+			names, _ := client.Keys(ctx, "*:"+l.Name+":*").Result()
+			kinds += strings.Join(names, " ")
+		}
+		return strings.Contains(kinds, ":r:strict:") && strings.Contains(kinds, ":q:minutely:") && strings.Contains(kinds, ":c:jobs:")
+	}, 10*time.Second, 50*time.Millisecond)
 	names, err := client.Keys(ctx, "*").Result()
 	require.NoError(t, err)
-	for _, name := range names[:min(2000, len(names))] {
-		ttl := client.PTTL(ctx, name).Val()
-		require.NotEqual(t, time.Duration(-1), ttl, "%s has no end", name)
-		if strings.Contains(name, ":r:") {
-			require.LessOrEqual(t, ttl, time.Minute, name)
-			require.NotContains(t, name, "user")
-		}
+	pipe := client.Pipeline()
+	ends := make([]*redis.DurationCmd, len(names))
+	for i, name := range names {
+		ends[i] = pipe.PTTL(ctx, name)
+	}
+	_, err = pipe.Exec(ctx)
+	require.NoError(t, err)
+	for i, name := range names {
+		require.NotEqual(t, time.Duration(-1), ends[i].Val(), "%s has no end", name)
+		require.LessOrEqual(t, ends[i].Val(), 2*time.Minute, name)
+		require.NotContains(t, name, "user")
+	}
+	if full() {
+		require.NoError(t, e.Close())
+		require.NoError(t, others.Close())
+		require.Eventually(t, func() bool { return client.DBSize(ctx).Val() == 0 }, 2*time.Minute, time.Second, "after two minutes of silence nothing is left")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -302,4 +303,30 @@ func TestBeatHealsAWrongType(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 8.0, r.Base)
 	require.Equal(t, 8.0, r.Quota)
+}
+
+// A layout is noted as in use for as long as an instance of it runs, and not
+// longer: whoever starts with another one is told of it.
+func TestTheLayoutInUseIsNotedAgainAndAgain(t *testing.T) {
+	d := newDiffer(t, 4)
+	ctx := context.Background()
+	require.Empty(t, d.tr.Check(ctx, time.Now()).Warnings)
+	other, err := Over(d.client, Options{Shards: 3})
+	require.NoError(t, err)
+	// beatAt reports at the server's time, as the test's script reads it.
+	beatAt := func(at time.Time) {
+		require.NoError(t, d.client.Set(ctx, "now", at.UnixMicro()-epoch, 0).Err())
+		_, err := d.tr.Beat(ctx, fleet.Boot{1}, &fleet.Beat{Group: "g", Tick: 1, TTL: 1e6, Grace: 1e7})
+		require.NoError(t, err)
+	}
+	start, err := d.client.Time(ctx).Result()
+	require.NoError(t, err)
+	for since := time.Second; since < 10*time.Minute; since += 10 * time.Second {
+		beatAt(start.Add(since))
+		require.Len(t, other.layouts(ctx, start.Add(since)), 1)
+	}
+	ttl := d.client.PTTL(ctx, d.tr.layoutsName()).Val()
+	require.Positive(t, ttl)
+	require.LessOrEqual(t, ttl, layoutTTL)
+	require.Empty(t, d.tr.layouts(ctx, start.Add(10*time.Minute+layoutTTL)), "the other has been silent for a minute")
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -23,6 +24,10 @@ var pushSource string
 
 //go:embed beat.lua
 var beatSource string
+
+// epoch is where the scripts begin to count, in us of Unix time: so that a double
+// resolves a small part of a microsecond.
+const epoch = 1_700_000_000_000_000
 
 // Wire is the version of the stored layouts.
 const Wire = "1"
@@ -45,6 +50,7 @@ type Transport struct {
 	shards     int
 	tags       []string
 	push, beat script
+	noted      atomic.Int64 // when the layout was noted as in use, by the server's clock in s
 }
 
 // Options are the layout, which every instance of a deployment must share.
@@ -292,6 +298,7 @@ func (t *Transport) Beat(ctx context.Context, boot fleet.Boot, b *fleet.Beat) (r
 	for i, p := range to {
 		*p = double(calls[0].text, i)
 	}
+	t.noteAgain(ctx, time.UnixMicro(int64(r.Now)+epoch))
 	return r, nil
 }
 
