@@ -245,7 +245,7 @@ func TestMeteredMessagesEndTheStreamInItsTrailers(t *testing.T) {
 
 func TestDetachedWorkHoldsItsSlot(t *testing.T) {
 	e := newEngine(t, inFlight(1))
-	works := make(chan *weirgrpc.Work, 1)
+	works := make(chan weirgrpc.Work, 1)
 	c := dial(t, &service{unary: func(ctx context.Context, _ *pb.SimpleRequest) (*pb.SimpleResponse, error) {
 		works <- weirgrpc.Detach(ctx)
 		return &pb.SimpleResponse{}, nil
@@ -260,10 +260,10 @@ func TestDetachedWorkHoldsItsSlot(t *testing.T) {
 	w.Done(engine.Success)
 	require.EqualValues(t, 1, e.Snapshot().Misuse.DoubleDone)
 
-	var none *weirgrpc.Work
+	var none weirgrpc.Work
 	none.Done(engine.Success)
 	none.Settle(1, 1)
-	require.Nil(t, weirgrpc.Detach(context.Background()))
+	require.Zero(t, weirgrpc.Detach(context.Background()))
 }
 
 func TestSettleReachesTheTicket(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 )
 
 // Work is an admitted request's ticket in the hands of work that outlives the
-// response. Its methods are safe for concurrent use and on nil.
+// response. Copies are the same ticket; the methods are safe for concurrent use,
+// and do nothing on the zero value.
 type Work struct{ x *front.Exchange }
 
 // Detach takes the ticket of the request whose context is ctx (or is derived
@@ -17,31 +18,17 @@ type Work struct{ x *front.Exchange }
 // before hijacking a connection, and for work that goes on after the response
 // or after a timeout further in; call it before the handler returns.
 //
-// It returns nil, which is safe to use, when ctx carries no ticket: the path is
-// exempt, or the middleware failed open. Calls after the first return the same
-// ticket.
-func Detach(ctx context.Context) *Work {
-	if x := front.Detach(ctx); x != nil {
-		return &Work{x}
-	}
-	return nil
-}
+// It returns the zero value when ctx carries no ticket: the path is exempt, or
+// the middleware failed open. Calls after the first return the same ticket.
+func Detach(ctx context.Context) Work { return Work{front.Detach(ctx)} }
 
 // Done gives back what the request holds. The first call counts, from whatever
 // goroutine; every further one changes nothing and is counted as misuse.
-func (w *Work) Done(o engine.Outcome) {
-	if w != nil {
-		w.x.Finish(o)
-	}
-}
+func (w Work) Done(o engine.Outcome) { w.x.Finish(o) }
 
 // Settle names the real cost of the request's claim on l, before or after the
 // response.
-func (w *Work) Settle(l engine.LimitID, actual int64) {
-	if w != nil {
-		w.x.Settle(l, actual)
-	}
-}
+func (w Work) Settle(l engine.LimitID, actual int64) { w.x.Settle(l, actual) }
 
 // Settle names the real cost of a post-paid claim on l that the request whose
 // context is ctx has made, before its handler returns. It does nothing when ctx

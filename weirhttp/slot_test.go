@@ -198,7 +198,7 @@ func TestTimeoutInsideEndsTheSlotWithTheResponseUnlessDetached(t *testing.T) {
 }
 
 // upgrade takes the connection over and hands its end to the returned channel.
-func upgrade(conns chan<- net.Conn, works chan<- *weirhttp.Work) http.Handler {
+func upgrade(conns chan<- net.Conn, works chan<- weirhttp.Work) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "" {
 			_, _ = io.WriteString(w, "plain")
@@ -247,7 +247,7 @@ func TestUpgradedConnections(t *testing.T) {
 	})
 	t.Run("detached it ends when the connection does, once", func(t *testing.T) {
 		e := newEngine(t, inFlight("requests", 3))
-		conns, works := make(chan net.Conn, 3), make(chan *weirhttp.Work, 3)
+		conns, works := make(chan net.Conn, 3), make(chan weirhttp.Work, 3)
 		h, ended := after(weirhttp.Handler(e, by(t, e, "requests"))(upgrade(conns, works)))
 		s := serve(t, h)
 		for range 3 {
@@ -275,7 +275,7 @@ func TestUpgradedConnections(t *testing.T) {
 
 func TestDetachTwiceIsOneTicket(t *testing.T) {
 	e := newEngine(t, inFlight("jobs", 1))
-	var a, b *weirhttp.Work
+	var a, b weirhttp.Work
 	weirhttp.Handler(e, by(t, e, "jobs"))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		a, b = weirhttp.Detach(r.Context()), weirhttp.Detach(r.Context())
 	})).ServeHTTP(httptest.NewRecorder(), mustRequest(t))
@@ -288,7 +288,7 @@ func TestDetachTwiceIsOneTicket(t *testing.T) {
 
 func TestDetachWithoutATicketIsHarmless(t *testing.T) {
 	w := weirhttp.Detach(context.Background())
-	require.Nil(t, w)
+	require.Zero(t, w)
 	w.Done(engine.Success)
 	w.Settle(1, 1)
 	weirhttp.Settle(context.Background(), 1, 1)
