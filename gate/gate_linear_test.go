@@ -3,14 +3,13 @@ package gate_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/gate"
+	"github.com/weir-go/weir/internal/histories"
 )
 
 // gateOp is one call: enter, leave or resize.
@@ -60,7 +59,7 @@ func TestTheGateIsLinearizable(t *testing.T) {
 	for round := range uint64(60) {
 		g := &gate.Gate{}
 		g.Resize(2, 4)
-		history := record(6, func(client int, call func(in gateOp, f func() bool)) {
+		histories.Check(t, sequential, 6, func(client int, call func(in gateOp, f func() bool)) {
 			rnd := rand.New(rand.NewPCG(round, uint64(client)))
 			for range 12 {
 				if client == 0 && rnd.IntN(3) == 0 {
@@ -76,37 +75,7 @@ func TestTheGateIsLinearizable(t *testing.T) {
 				}
 			}
 		})
-		require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(sequential, history, time.Minute), "round %d", round)
 		critical, other := g.Inside()
 		require.Zero(t, critical+other)
 	}
-}
-
-// record runs clients at the same time and returns what they did and when.
-func record[In, Out any](clients int, body func(client int, call func(In, func() Out))) []porcupine.Operation {
-	var (
-		mu      sync.Mutex
-		history []porcupine.Operation
-		wg      sync.WaitGroup
-		start   = time.Now()
-		gun     = make(chan struct{})
-	)
-	for client := range clients {
-		wg.Go(func() {
-			<-gun
-			var mine []porcupine.Operation
-			body(client, func(in In, f func() Out) {
-				op := porcupine.Operation{ClientId: client, Input: in, Call: int64(time.Since(start))}
-				op.Output = f()
-				op.Return = int64(time.Since(start))
-				mine = append(mine, op)
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			history = append(history, mine...)
-		})
-	}
-	close(gun)
-	wg.Wait()
-	return history
 }

@@ -3,7 +3,6 @@ package shard_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/bucket"
+	"github.com/weir-go/weir/internal/histories"
 	"github.com/weir-go/weir/shard"
 )
 
@@ -84,7 +84,7 @@ func TestTheTableIsLinearizable(t *testing.T) {
 		add(bucket.NewFlight(2))
 
 		// 60 words for 4 limits of 40 keys; most keys are idle most of the time.
-		history := record(6, func(client int, call func(tableOp, func() shard.Result)) {
+		histories.Check(t, tableModel(most), 6, func(client int, call func(tableOp, func() shard.Result)) {
 			rnd := rand.New(rand.NewPCG(round, uint64(client)))
 			for range 200 {
 				i, k := rnd.IntN(len(rules)), rnd.IntN(40)
@@ -108,7 +108,6 @@ func TestTheTableIsLinearizable(t *testing.T) {
 				}
 			}
 		})
-		require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(tableModel(most), history, time.Minute), "round %d", round)
 		for i := range rules {
 			for k := range 40 {
 				if at, w := tab.Find(uint64(k+1)*0x9e3779b97f4a7c15, ids[i]); at != shard.None {
@@ -117,33 +116,4 @@ func TestTheTableIsLinearizable(t *testing.T) {
 			}
 		}
 	}
-}
-
-// record runs clients at the same time and returns what they did and when.
-func record[In, Out any](clients int, body func(client int, call func(In, func() Out))) []porcupine.Operation {
-	var (
-		mu      sync.Mutex
-		history []porcupine.Operation
-		wg      sync.WaitGroup
-		start   = time.Now()
-		gun     = make(chan struct{})
-	)
-	for client := range clients {
-		wg.Go(func() {
-			<-gun
-			var mine []porcupine.Operation
-			body(client, func(in In, f func() Out) {
-				op := porcupine.Operation{ClientId: client, Input: in, Call: int64(time.Since(start))}
-				op.Output = f()
-				op.Return = int64(time.Since(start))
-				mine = append(mine, op)
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			history = append(history, mine...)
-		})
-	}
-	close(gun)
-	wg.Wait()
-	return history
 }

@@ -41,6 +41,7 @@ var rooms = map[string][]string{
 	"internal/collide":   {},
 	"internal/explore":   {"internal/atom"},
 	"internal/front":     {"engine", "policy"},
+	"internal/histories": {"github.com/anishathalye/porcupine"},
 	"internal/series":    {"engine"},
 	"internal/plant":     {"ladder"},
 	"internal/redistest": {},
