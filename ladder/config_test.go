@@ -17,12 +17,35 @@ func TestTheGivenConfigurationsAreValid(t *testing.T) {
 	require.NoError(t, ladder.Default().Faster(40).Validate())
 }
 
+// These are the constants that the simulations of docs/ladder.md were run with,
+// and that page names them: whoever changes one runs them again.
+func TestTheConstantsAreThoseOfTheSimulations(t *testing.T) {
+	law := ladder.Config{
+		Tick: time.Second, High: 0.80, HighCritical: 0.95, Low: 0.75, Width: 0.20, ErrUp: 3, ErrDown: 2, Ceiling: 1.6,
+		Smooth: 5 * time.Second, Arm: 5 * time.Second, Leak: 0.5,
+		ShedRate:    [ladder.Tiers]float64{0.1, 0.05, 0.04, 0.0125},
+		RestoreRate: [ladder.Tiers]float64{1. / 90, 1. / 90, 1. / 90, 1. / 45},
+		StepUp:      0.35, StepDown: 0.10, Max: 3,
+		Brake: 10 * time.Second, BrakeSmooth: 2 * time.Second,
+		Hold: 20 * time.Second, HoldMax: 5 * time.Minute, Watch: time.Minute,
+		Forgive: 0.5, Probe: 0.1, ProbeWait: 2, Grace: 30 * time.Second, FailOpen: 2 * time.Minute,
+	}
+	require.Equal(t, law, ladder.Default())
+
+	inf := math.Inf(1)
+	law.Low, law.HighCritical, law.Width, law.ErrUp, law.ErrDown = 0.80, 0.80, 0.001, 1, 1
+	law.Smooth, law.Arm, law.Brake, law.Hold, law.HoldMax = 0, 0, 0, 0, 0
+	law.ShedRate, law.RestoreRate = [ladder.Tiers]float64{inf, inf, inf, inf}, [ladder.Tiers]float64{inf, inf, inf, inf}
+	law.StepUp, law.StepDown, law.Probe = 1, 1, 1
+	require.Equal(t, law, ladder.Flap(), "no damper is left in")
+}
+
 // The ends of a range belong to it: the kill switch is one of them.
 func TestTheExtremesAreValid(t *testing.T) {
 	low, high := ladder.Default(), ladder.Default()
 	low.Max, low.HighCritical, low.Low, low.Forgive, low.ProbeWait = 0, 0, 0, 0, 0
 	low.Smooth, low.Arm, low.Leak, low.Brake, low.BrakeSmooth, low.Hold, low.HoldMax, low.Watch = 0, 0, 0, 0, 0, 0, 0, 0
-	low.Grace = 2 * low.Tick
+	low.Tick, low.Grace, low.FailOpen = 1, 2, 1
 	require.NoError(t, low.Validate())
 	high.Max, high.StepUp, high.StepDown, high.Forgive = ladder.Tiers, ladder.Tiers, ladder.Tiers, 1
 	high.Low, high.HoldMax, high.Ceiling = high.High, high.Hold, 64
@@ -63,6 +86,8 @@ func TestCombinationsAreChecked(t *testing.T) {
 		"Low 0.9: must not be above High (0.8)":             func(c *ladder.Config) { c.Low = 0.9 },
 		"Width 0: ":                                         func(c *ladder.Config) { c.Width = 0 },
 		"Ceiling 0.7: must be above High (0.8)":             func(c *ladder.Config) { c.Ceiling = 0.7 },
+		"Ceiling 64.5: must be from":                        func(c *ladder.Config) { c.Ceiling = 64.5 },
+		"Smooth -1s: must not be negative":                  func(c *ladder.Config) { c.Smooth = -time.Second },
 		"Leak 0: must be positive":                          func(c *ladder.Config) { c.Leak = 0 },
 		"ShedRate[1] 0: must be positive":                   func(c *ladder.Config) { c.ShedRate[1] = 0 },
 		"StepUp 5: ":                                        func(c *ladder.Config) { c.StepUp = 5 },

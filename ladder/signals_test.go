@@ -21,6 +21,8 @@ func TestStandingIsBusyPlusTheShortestQueue(t *testing.T) {
 		want    float64
 	}{
 		"half busy":                     {[][3]int{{20, 0, 40}, {20, 0, 40}}, 0.5},
+		"idle is a reading":             {[][3]int{{0, 0, 40}, {20, 0, 40}}, 0.25},
+		"one worker":                    {[][3]int{{1, 3, 1}}, 4.0},
 		"a burst leaves no queue":       {[][3]int{{40, 200, 40}, {40, 0, 40}}, 1.0},
 		"a standing queue":              {[][3]int{{40, 200, 40}, {40, 80, 40}}, 3.0},
 		"in flight, no queue seen":      {[][3]int{{30, 0, 40}, {120, 0, 40}}, 0.875},
@@ -98,7 +100,7 @@ func TestTheHighestSignalDrives(t *testing.T) {
 	now := time.Unix(100, 0)
 	var a, b ladder.Reading
 	m := ladder.Max(ladder.Source{Name: "pool", Read: fixed(&a)}, ladder.Source{Name: "cpu", Read: fixed(&b)})
-	require.False(t, m.Read().OK, "no source has one")
+	require.Equal(t, ladder.Reading{}, m.Read(), "no source has one")
 	require.Empty(t, m.Driver())
 
 	a = ladder.Reading{Value: 0.5, At: now, OK: true}
@@ -120,6 +122,29 @@ func TestTheHighestSignalDrives(t *testing.T) {
 	}
 	a.OK = false
 	require.False(t, m.Read().OK)
+
+	// Nor does the first one hide the others.
+	now = now.Add(time.Second)
+	b.At, b.Value = now, 0.7
+	require.Equal(t, ladder.Reading{Value: 0.7, At: now, OK: true}, m.Read())
+
+	// Whichever is higher counts, wherever it stands, and 0 is a reading too.
+	now = now.Add(time.Second)
+	a, b = ladder.Reading{Value: 0.9, At: now, OK: true}, ladder.Reading{Value: 0.5, At: now, OK: true}
+	require.Equal(t, 0.9, m.Read().Value)
+	require.Equal(t, "pool", m.Driver())
+	now = now.Add(time.Second)
+	a, b = ladder.Reading{}, ladder.Reading{Value: 0, At: now, OK: true}
+	require.Equal(t, ladder.Reading{Value: 0, At: now, OK: true}, m.Read())
+	require.Equal(t, "cpu", m.Driver())
+
+	// One that does not say when counts as of now, each time.
+	m = ladder.Max(ladder.Source{Name: "pool", Read: func() ladder.Reading { return ladder.Reading{Value: 0.6, OK: true} }})
+	for range 3 {
+		r := m.Read()
+		require.True(t, r.OK)
+		require.WithinDuration(t, time.Now(), r.At, time.Minute)
+	}
 }
 
 // A late source beside a prompt one must not look like an old reading.
@@ -135,7 +160,9 @@ func TestALateSignalThatComesInIsNew(t *testing.T) {
 		if s >= 60 {
 			late = ladder.Reading{Value: 1.5, At: now.Add(-8 * time.Second), OK: true}
 		}
-		l.Tick(now, m.Read())
+		r := m.Read()
+		require.True(t, r.At.After(l.State().At), "at %d s: %v is no news", s, r.At)
+		l.Tick(now, r)
 		if s == 75 {
 			require.Positive(t, l.Level(), "the late signal was not heard")
 		}
