@@ -1,0 +1,286 @@
+package engine_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/key"
+)
+
+// ledger is a fleet of one that counts in plain maps: every shared limit passes
+// as much of a key as its burst or maximum says, and never refills.
+type ledger struct {
+	mu    sync.Mutex
+	host  engine.SyncHost
+	bound map[string]*account
+}
+
+func newLedger() *ledger { return &ledger{bound: map[string]*account{}} }
+
+func (l *ledger) Start(h engine.SyncHost) error {
+	l.host = h
+	return nil
+}
+func (l *ledger) Snapshot() engine.FleetSnapshot { return engine.FleetSnapshot{} }
+func (l *ledger) Close() error                   { return nil }
+
+func (l *ledger) Bind(b engine.Binding) (engine.Shared, error) {
+	a := &account{l: l, max: b.Limit.Burst, refusal: engine.SharedStep{Reason: engine.Limited, RetryAfter: time.Minute}, used: map[key.Key]int64{}}
+	if b.Limit.Kind == engine.InFlight {
+		a.max, a.refusal = b.Limit.Max, engine.SharedStep{Reason: engine.Full, RetryAfter: time.Second}
+	}
+	l.bound[b.Limit.Name] = a
+	return a, nil
+}
+
+// account is one shared limit, and what it was asked.
+type account struct {
+	l       *ledger
+	max     int64
+	refusal engine.SharedStep
+	used    map[key.Key]int64
+	handed  []key.Key // by handle
+
+	looks, takes, undos, told int
+}
+
+func (a *account) Peek(k key.Key, _, cost int64) engine.SharedStep {
+	a.l.mu.Lock()
+	defer a.l.mu.Unlock()
+	a.looks++
+	return a.step(k, cost)
+}
+
+func (a *account) step(k key.Key, cost int64) engine.SharedStep {
+	if a.used[k]+cost > a.max {
+		s := a.refusal
+		s.Remaining = a.max - a.used[k]
+		return s
+	}
+	return engine.SharedStep{Remaining: a.max - a.used[k]}
+}
+
+func (a *account) Take(k key.Key, _, cost int64) (engine.SharedStep, engine.Handle) {
+	a.l.mu.Lock()
+	defer a.l.mu.Unlock()
+	s := a.step(k, cost)
+	if s.Reason != engine.Admitted {
+		return s, engine.Handle{}
+	}
+	a.takes++
+	a.used[k] += cost
+	s.Remaining -= cost
+	a.handed = append(a.handed, k)
+	return s, engine.Handle{ID: uint64(len(a.handed)), Cost: cost}
+}
+
+func (a *account) Undo(h engine.Handle, _ int64) {
+	a.l.mu.Lock()
+	defer a.l.mu.Unlock()
+	a.undos++
+	a.used[a.handed[h.ID-1]] -= h.Cost
+}
+
+func (a *account) Refused(key.Key, engine.SharedStep, int64, int64) {
+	a.l.mu.Lock()
+	defer a.l.mu.Unlock()
+	a.told++
+}
+
+func (a *account) Done(id uint64, cost int64) {
+	a.l.mu.Lock()
+	defer a.l.mu.Unlock()
+	a.used[a.handed[id-1]] -= cost
+}
+
+// shared is the limit as a fleet shares it.
+func shared(l engine.Limit) engine.Limit {
+	l.Sync = engine.Sync{Mode: engine.SyncShare}
+	return l
+}
+
+var fleetSecret = []byte("0123456789abcdef")
+
+func startShared(t *testing.T, cfg engine.Config) (*fixture, *ledger) {
+	l := newLedger()
+	cfg.Sync, cfg.Secret = l, fleetSecret
+	return start(t, cfg), l
+}
+
+// A request whose class the caller knows and whose claims are few takes a
+// shorter way; one without a class, which counts as the default, takes the long
+// one. On both, a shared limit and what stands beside it decide, count, charge
+// and give back alike.
+func TestSharedLimitsDecideAlikeOnBothWays(t *testing.T) {
+	for _, class := range []engine.Class{engine.Read, engine.Critical} {
+		for seed := range uint64(40) {
+			rnd := rand.New(rand.NewPCG(seed, 31))
+			cfg := engine.Config{
+				Limits: []engine.Limit{
+					shared(tokens("shared", 1, time.Hour, 12)), tokens("own", 1, time.Hour, 9), inFlight("jobs", 2),
+					shared(tokens("other", 1, time.Hour, 9)), shared(inFlight("places", 3)),
+				},
+				Default: class,
+			}
+			if seed%4 != 0 {
+				cfg.Gate = engine.Gate{Capacity: 4, Reserve: 0.25, HardCap: 5}
+			}
+			short, a := startShared(t, cfg)
+			long, b := startShared(t, cfg)
+			type pair struct{ short, long *engine.Ticket }
+			var open []pair
+			sets := [][]string{{"shared"}, {"shared", "own"}, {"own", "shared"}, {"shared", "jobs"}, {"jobs", "shared"}, {"shared", "other"}, {"shared", "places"}, {"shared", "shared"}}
+			for i := range 400 {
+				if len(open) > 0 && rnd.IntN(3) == 0 {
+					n := rnd.IntN(len(open))
+					open[n].short.Done(engine.Success)
+					open[n].long.Done(engine.Success)
+					open = append(open[:n], open[n+1:]...)
+					continue
+				}
+				who, cost := fmt.Sprint(rnd.IntN(6)), 1+rnd.Int64N(13)/12*rnd.Int64N(13)
+				var cs, cl []engine.Claim
+				for _, name := range sets[rnd.IntN(len(sets))] {
+					cs, cl = append(cs, short.claim(name, who, cost)), append(cl, long.claim(name, who, cost))
+				}
+				s := short.Admit(engine.Request{Class: class, Claims: cs})
+				l := long.Admit(engine.Request{Claims: cl})
+				ds, dl := s.Decision(), l.Decision()
+				if ds.OK() && ds.Remaining == dl.Remaining {
+					ds.Limit = dl.Limit // of two that have equally much left either is the tightest
+				}
+				require.Equal(t, dl, ds, "seed %d, request %d: %v", seed, i, cs)
+				open = append(open, pair{&s, &l})
+			}
+			for _, p := range open {
+				p.short.Done(engine.Success)
+				p.long.Done(engine.Success)
+			}
+			s, l := short.Snapshot(), long.Snapshot()
+			require.Equal(t, l.Admitted, s.Admitted)
+			require.Equal(t, l.Gate, s.Gate)
+			require.Equal(t, l.Limits, s.Limits)
+			require.Zero(t, s.Limits[2].InFlight)
+			require.Zero(t, s.Gate.Other+s.Gate.Critical)
+			require.Zero(t, s.Unclassified)
+			require.Zero(t, s.Faults)
+			for name := range a.bound {
+				require.Equal(t, b.bound[name].used, a.bound[name].used, "seed %d: %s", seed, name)
+				require.Equal(t, b.bound[name].told, a.bound[name].told, "seed %d: refusals told of %s", seed, name)
+				require.Equal(t, b.bound[name].takes-b.bound[name].undos, a.bound[name].takes-a.bound[name].undos, "%s", name)
+			}
+			for k, n := range a.bound["places"].used {
+				require.Zero(t, n, "%v holds places", k)
+			}
+		}
+	}
+}
+
+// Refused demand is demand: a shared limit hears of each request that it
+// refused, once, and of none that can never fit.
+func TestASharedLimitHearsOfItsRefusals(t *testing.T) {
+	f, l := startShared(t, limits(shared(tokens("shared", 1, time.Hour, 3)), tokens("own", 1, time.Hour, 4), tokens("third", 1, time.Hour, 100)))
+	a := l.bound["shared"]
+	for _, names := range [][]string{{"shared"}, {"shared", "own"}, {"shared", "own", "third"}} {
+		a.told = 0
+		for range 3 {
+			f.take("shared", "u", 1)
+		}
+		require.Zero(t, a.told)
+		for n := range 5 {
+			tk := f.request(engine.Read, "u", names...)
+			require.Equal(t, "shared", f.LimitName(tk.Decision().Limit))
+			require.Equal(t, n+1, a.told, "%v", names)
+		}
+		require.Equal(t, engine.NeverFits, f.take("shared", "u", 4).Reason)
+		require.Equal(t, 5, a.told)
+		f.Peek(engine.Request{Class: engine.Read, Claims: []engine.Claim{f.claim("shared", "u", 1)}})
+		require.Equal(t, 5, a.told, "a look asks for nothing")
+		clear(a.used)
+	}
+}
+
+// What the fleet allows this instance bounds its gate: so many non-critical
+// requests until the lease ends and fewer afterwards, and of all together the
+// total, under which a few critical ones never fall.
+func TestALeaseBoundsTheGate(t *testing.T) {
+	wake := make(chan struct{}, 1)
+	enter := func(f *fixture, class engine.Class, n int) (in []*engine.Ticket) {
+		for range n {
+			if tk := f.Admit(engine.Request{Class: class}); tk.OK() {
+				in = append(in, &tk)
+			}
+		}
+		return in
+	}
+	leave := func(ts []*engine.Ticket) {
+		for _, tk := range ts {
+			tk.Done(engine.Success)
+		}
+	}
+	begin := func(g engine.Gate, l engine.GateLease) *fixture {
+		f, fleet := startShared(t, engine.Config{Gate: g})
+		l.Until += fleet.host.Now()
+		fleet.host.LeaseGate(l)
+		require.Equal(t, g.Capacity, fleet.host.GateUse().Capacity)
+		return f
+	}
+	second := int64(time.Second)
+
+	t.Run("until it ends and afterwards", func(t *testing.T) {
+		f, fleet := startShared(t, engine.Config{Gate: engine.Gate{Capacity: 10, Reserve: 0.2}})
+		fleet.host.LeaseGate(engine.GateLease{Until: second, Other: 3, Fallback: 1, Wake: wake})
+		in := enter(f, engine.Read, 3)
+		require.Len(t, in, 3)
+		require.Empty(t, wake)
+		require.Empty(t, enter(f, engine.Write, 1))
+		require.Len(t, wake, 1, "the fleet is told that more is wanted")
+		require.Empty(t, enter(f, engine.Write, 1))
+		u := fleet.host.GateUse()
+		require.Equal(t, engine.GateUse{Capacity: 10, Reserve: 0.2, Other: 3, Peak: 3, Refused: 2}, u)
+		leave(in[:2])
+		u = fleet.host.GateUse()
+		require.Equal(t, engine.GateUse{Capacity: 10, Reserve: 0.2, Other: 1, Peak: 1}, u, "since the last look")
+		f.clock.Advance(time.Second)
+		in = append(in[2:], enter(f, engine.Read, 5)...)
+		require.Len(t, in, 3, "its last instant belongs to it")
+		leave(in)
+		f.clock.Drift(1) // not published yet
+		require.Len(t, enter(f, engine.Read, 5), 1)
+		require.Len(t, enter(f, engine.Critical, 20), 20, "no total: critical requests are not bounded")
+	})
+	t.Run("it stands in for the allocation", func(t *testing.T) {
+		f := begin(engine.Gate{Capacity: 10, Reserve: 0.2}, engine.GateLease{Until: second, Other: 15, Fallback: 2})
+		require.Len(t, enter(f, engine.Read, 20), 15, "what others in the fleet do not use")
+	})
+	t.Run("the total", func(t *testing.T) {
+		f := begin(engine.Gate{Capacity: 10, Reserve: 0.2}, engine.GateLease{Until: second, Other: 9, Fallback: 9, Total: 5, Critical: 2})
+		others := enter(f, engine.Read, 20)
+		require.Len(t, others, 5)
+		critical := enter(f, engine.Critical, 20)
+		require.Len(t, critical, 2, "these pass whatever the total says")
+		leave(others[:3])
+		require.Len(t, enter(f, engine.Critical, 20), 1)
+		require.Empty(t, enter(f, engine.Read, 1))
+	})
+	t.Run("the gate's own hard cap is not raised", func(t *testing.T) {
+		f := begin(engine.Gate{Capacity: 10, HardCap: 4}, engine.GateLease{Until: second, Other: 9, Fallback: 9, Total: 6, Critical: 2})
+		require.Len(t, enter(f, engine.Read, 20), 4)
+		require.Empty(t, enter(f, engine.Critical, 20))
+	})
+	t.Run("a new lease forgets no peak and no refusal", func(t *testing.T) {
+		f, fleet := startShared(t, engine.Config{Gate: engine.Gate{Capacity: 10}})
+		l := engine.GateLease{Until: second, Other: 2, Fallback: 2}
+		fleet.host.LeaseGate(l)
+		leave(enter(f, engine.Read, 3))
+		fleet.host.LeaseGate(l)
+		u := fleet.host.GateUse()
+		require.Equal(t, engine.GateUse{Capacity: 10, Peak: 2, Refused: 1}, u)
+	})
+}
