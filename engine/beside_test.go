@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/gate"
 )
 
 // Do runs the work if the request is admitted, and gives everything back
@@ -200,4 +202,105 @@ func TestPeekSaysWhatAdmitWould(t *testing.T) {
 		require.Equal(t, v.Name != "new", v.Enforced)
 	}
 	require.Equal(t, []string{"api", "jobs", "new", "worker", "fleet"}, names)
+}
+
+// What Do tells the gate of is what became of the work: errors are overload,
+// success is none, and a caller that went away says nothing.
+func TestDoTellsWhatBecameOfTheWork(t *testing.T) {
+	capacity := func(err error) int {
+		f := start(t, engine.Config{Gate: engine.Gate{Adaptive: &gate.AdaptiveConfig{Initial: 100}}})
+		for range 200 {
+			got := f.Do(context.Background(), engine.Request{Class: engine.Read}, func(context.Context) error {
+				f.clock.Advance(10 * time.Millisecond)
+				return err
+			})
+			require.ErrorIs(t, got, err)
+		}
+		return f.Snapshot().Gate.Capacity
+	}
+	require.Equal(t, 100, capacity(nil))
+	require.Equal(t, 100, capacity(fmt.Errorf("left: %w", context.Canceled)))
+	require.Less(t, capacity(errors.New("overload")), 100)
+}
+
+// A waiter looks less and less often, up to twenty times a second, for a place
+// that no clock foretells; tokens it waits for once.
+func TestAWaiterLooksLessOftenTheLongerItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, l := startShared(t, limits(shared(inFlight("jobs", 1)), shared(tokens("api", 1, time.Hour, 1))))
+		looks := func(limit string, millis int) int {
+			a := l.bound[limit]
+			k := f.Key("u")
+			a.used[k] = 1
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() {
+				_, err := f.Wait(ctx, engine.Request{Class: engine.Read, Claims: []engine.Claim{f.claim(limit, "u", 1)}})
+				ended <- err
+			}()
+			synctest.Wait()
+			before := a.looks
+			for range millis {
+				f.clock.Advance(time.Millisecond)
+				synctest.Wait()
+			}
+			stop()
+			require.ErrorIs(t, <-ended, context.Canceled)
+			return a.looks - before
+		}
+		require.Equal(t, 5, looks("jobs", 31), "after 1, 3, 7, 15 and 31 ms")
+		require.Equal(t, 6+18, looks("jobs", 1000), "and every 50 ms from then on")
+		require.Zero(t, looks("api", 59_999))
+		require.Equal(t, 1, looks("api", 60_001), "what it was told is a minute")
+	})
+}
+
+// On the real clock, too.
+func TestWaitOnTheRealClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := engine.Must(engine.New(engine.Config{Limits: []engine.Limit{tokens("api", 1, time.Second, 1)}, Ladder: engine.Ladder{Mode: engine.Off}, MaxEntries: 100}))
+		req := engine.Request{Class: engine.Read, Claims: []engine.Claim{engine.LimitID(1).Claim(e.Key("u"))}}
+		begin := time.Now()
+		for n := range 3 {
+			tk, err := e.Wait(t.Context(), req)
+			require.NoError(t, err)
+			tk.Done(engine.Success)
+			require.InDelta(t, time.Duration(n)*time.Second, time.Since(begin), float64(2*time.Millisecond))
+		}
+		require.NoError(t, e.Close())
+	})
+}
+
+// Refused for want of time, a waiter has charged nothing.
+func TestAWaitThatIsTooLongChargesNothing(t *testing.T) {
+	f := start(t, limits(tokens("api", 1, time.Second, 10), tokens("wide", 1, time.Hour, 100)))
+	require.True(t, f.take("api", "u", 5).OK())
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	for range 3 {
+		_, err := f.Wait(ctx, engine.Request{Class: engine.Read, Claims: []engine.Claim{f.claim("wide", "u", 1), f.claim("api", "u", 8)}})
+		var refused *engine.RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, 3*time.Second, refused.RetryAfter)
+	}
+	require.EqualValues(t, 5, f.left("api", "u"))
+	require.EqualValues(t, 100, f.left("wide", "u"))
+}
+
+// Of a request that cannot be decided Peek says what Admit would: the strictest
+// fail policy.
+func TestPeekFollowsTheFailPolicy(t *testing.T) {
+	login := tokens("login", 1, time.Hour, 5)
+	login.Fail = engine.FailClosed
+	f := start(t, limits(login, tokens("api", 1, time.Hour, 5)))
+	for name, want := range map[string]engine.Decision{
+		"login": {Reason: engine.Closed, Layer: engine.Rate, Limit: 1, RetryAfter: time.Second},
+		"api":   {Remaining: -1},
+	} {
+		twice := engine.Request{Class: engine.Read, Claims: []engine.Claim{f.claim(name, "u", 1), f.claim(name, "v", 1)}}
+		require.Equal(t, want, f.Peek(twice), name)
+		tk := f.Admit(twice)
+		require.Equal(t, want, tk.Decision(), name)
+		tk.Done(engine.Success)
+	}
 }

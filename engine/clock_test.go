@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,6 +74,36 @@ func TestClocksMayStartAnywhere(t *testing.T) {
 		}
 		require.True(t, take())
 		require.False(t, take())
+		require.NoError(t, e.Close())
+	}
+}
+
+// set is a clock of the caller's own that can be moved while the engine runs.
+type set struct{ now atomic.Int64 }
+
+func (s *set) Now() time.Duration { return time.Duration(s.now.Load()) }
+func (s *set) Wall() time.Time    { return noon.Add(s.Now()) }
+
+// Wherever a clock of one's own starts, waits are from there on.
+func TestAClockThatStartsAnywhereCountsFromThere(t *testing.T) {
+	for _, begin := range []time.Duration{-5 * time.Second, 100 * time.Hour} {
+		c := &set{}
+		c.now.Store(int64(begin))
+		e := engine.Must(engine.New(engine.Config{
+			Limits: []engine.Limit{tokens("api", 1, time.Second, 1)}, Clock: c, MaxEntries: 16, Ladder: engine.Ladder{Mode: engine.Off},
+		}))
+		take := func() engine.Decision {
+			tk := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{engine.LimitID(1).Claim(e.Key("u"))}})
+			tk.Done(engine.Success)
+			return tk.Decision()
+		}
+		require.True(t, take().OK())
+		require.Equal(t, time.Second, take().RetryAfter, "from %v", begin)
+		for range 10 {
+			c.now.Add(int64(time.Second))
+			require.True(t, take().OK(), "from %v", begin)
+			require.Equal(t, time.Second, take().RetryAfter)
+		}
 		require.NoError(t, e.Close())
 	}
 }

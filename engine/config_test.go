@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/gate"
 	"github.com/weir-go/weir/ladder"
 )
 
@@ -38,6 +39,9 @@ func TestConfigErrorsNameLimitFieldAndValue(t *testing.T) {
 		"reset at 24h0m0s: ":                               {Name: "x", Kind: engine.Quota, Rate: 5, Window: engine.Day, ResetAt: 24 * time.Hour},
 		"reset at -1ns: ":                                  {Name: "x", Kind: engine.Quota, Rate: 5, Window: engine.Day, ResetAt: -1},
 		"reset at 1h0m0s: means nothing":                   {Name: "x", Kind: engine.Quota, Rate: 5, Window: engine.Hour, ResetAt: time.Hour},
+		"rate 0: must be ":                                 {Name: "x", Kind: engine.Quota, Window: engine.Day},
+		"rate 4611686018427387904: ":                       {Name: "x", Kind: engine.Quota, Rate: 1 << 62, Window: engine.Day},
+		"burst 1099511627775: must be below":               {Name: "x", Rate: 1, Per: time.Nanosecond, Burst: 1<<40 - 1, PostPaid: true},
 		"kind 17: is none":                                 {Name: "x", Kind: 17},
 		"rate 5: means nothing for kind block":             {Name: "x", Kind: engine.Block, Rate: 5},
 		"burst 5: means nothing for kind sliding":          {Name: "x", Kind: engine.Sliding, Rate: 5, Per: time.Hour, Burst: 5},
@@ -75,6 +79,10 @@ func TestConfigErrorsOfNamesAndLayers(t *testing.T) {
 		"gate: reserve +Inf: ":                        {Gate: engine.Gate{Capacity: 5, Reserve: math.Inf(1)}},
 		"gate: capacity -1: ":                         {Gate: engine.Gate{Capacity: -1}},
 		"gate: hard cap -1: ":                         {Gate: engine.Gate{Capacity: 5, HardCap: -1}},
+		"gate: hard cap 2147483648: ":                 {Gate: engine.Gate{Capacity: 5, HardCap: math.MaxInt32 + 1}},
+		"gate: capacity 2147483648: ":                 {Gate: engine.Gate{Capacity: math.MaxInt32 + 1}},
+		"gate: capacity 5: must be 0 when it is adap": {Gate: engine.Gate{Capacity: 5, Adaptive: &gate.AdaptiveConfig{}}},
+		"min -1: ":                                    {Gate: engine.Gate{Adaptive: &gate.AdaptiveConfig{Min: -1}}},
 		"gate: capacity 0: must be set for a reserve": {Gate: engine.Gate{Reserve: 0.2}},
 		"gate: retry after -1s: ":                     {Gate: engine.Gate{Capacity: 5, RetryAfter: -time.Second}},
 		"ladder: retry after -1s: ":                   {Ladder: engine.Ladder{RetryAfter: -time.Second}},
@@ -89,6 +97,19 @@ func TestConfigErrorsOfNamesAndLayers(t *testing.T) {
 		require.True(t, strings.HasPrefix(err.Error(), "engine: "), err)
 	}
 	require.Panics(t, func() { engine.Must(engine.New(engine.Config{Default: 9})) })
+}
+
+// The ends of the ranges belong to them.
+func TestConfigExtremesAreValid(t *testing.T) {
+	for _, cfg := range []engine.Config{
+		{Gate: engine.Gate{Capacity: math.MaxInt32, HardCap: math.MaxInt32, Reserve: 1}},
+		{Gate: engine.Gate{Capacity: 1}},
+		limits(engine.Limit{Name: "x", Rate: 1, Per: time.Nanosecond, Burst: 1<<40 - 2, PostPaid: true}),
+		limits(tokens(strings.Repeat("x", 64), 1, time.Second, 1), inFlight("y", 16777214)),
+		{MaxEntries: 1, Secret: make([]byte, 16), Default: engine.Critical},
+	} {
+		require.NoError(t, cfg.Validate())
+	}
 }
 
 // All that is wrong is said at once, by New and by Swap, and the old rules serve
