@@ -206,6 +206,29 @@ func TestASharedLimitHearsOfItsRefusals(t *testing.T) {
 	}
 }
 
+// On the short way a shared limit is asked once: what is charged is not looked
+// at before.
+func TestASharedLimitIsChargedWithoutALook(t *testing.T) {
+	f, l := startShared(t, engine.Config{
+		Limits: []engine.Limit{shared(tokens("shared", 1, time.Hour, 100)), tokens("own", 1, time.Hour, 100), inFlight("jobs", 2)},
+		Gate:   engine.Gate{Capacity: 10},
+	})
+	a := l.bound["shared"]
+	f.take("own", "u", 1)
+	f.take("jobs", "u", 1)
+	for _, class := range []engine.Class{engine.Test, engine.Read, engine.Critical} {
+		for _, names := range [][]string{{"shared"}, {"shared", "own"}, {"own", "shared"}, {"shared", "jobs"}, {"jobs", "shared"}} {
+			looks, takes := a.looks, a.takes
+			tk := f.request(class, "u", names...)
+			require.True(t, tk.OK())
+			tk.Done(engine.Success)
+			require.Equal(t, looks, a.looks, "%v %v", class, names)
+			require.Equal(t, takes+1, a.takes)
+		}
+	}
+	require.Zero(t, f.inUse("jobs"))
+}
+
 // What the fleet allows this instance bounds its gate: so many non-critical
 // requests until the lease ends and fewer afterwards, and of all together the
 // total, under which a few critical ones never fall.
