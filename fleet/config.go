@@ -58,7 +58,8 @@ const (
 	minBackoff  = int64(100 * time.Millisecond)
 	minWait     = int64(50 * time.Millisecond)
 	maxWait     = int64(250 * time.Millisecond)
-	deadline    = 500 * time.Millisecond // of a call: a reply that comes late is still a reply
+	deadline    = time.Second            // of a call: a reply that comes late is still a reply
+	deadlineOut = 500 * time.Millisecond // of one that asks whether the store is back
 	maxTries    = 5                      // calls with one batch that are on their way at once
 )
 

@@ -53,7 +53,7 @@ func (f *Fleet) locked2(do func() []*call) []*call {
 }
 
 func (c *Call) Parts() (Boot, []*Batch, *Beat, time.Duration) {
-	return c.boot, c.batches, c.beat, deadline
+	return c.boot, c.batches, c.beat, c.within()
 }
 
 // Answer sets the reply to a call's beat.

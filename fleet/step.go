@@ -14,6 +14,7 @@ type call struct {
 	err     error
 	boot    Boot
 	sent    int64
+	probe   bool // its shard is down
 }
 
 // step makes what is to be sent now. regular: it is a tick, and not only
@@ -40,7 +41,7 @@ func (f *Fleet) step(now int64, regular bool) (calls []*call) {
 			}
 			f.probe(ln, now)
 			b = ln.batch
-			to = &call{boot: f.boot, sent: now}
+			to = &call{boot: f.boot, sent: now, probe: true}
 			calls = append(calls, to)
 		default:
 			most := min(maxBatch, n)
@@ -83,7 +84,8 @@ func (f *Fleet) repeat(ln *lane, now int64, regular bool) *Batch {
 		return f.again(ln, now)
 	}
 	if ln.tries > 0 {
-		if now-ln.sent < ln.wait {
+		// Ever later, so that the calls of a second are not all out at once.
+		if now-ln.sent < min(ln.wait<<(ln.tries-1), maxWait) {
 			return nil
 		}
 		if f.missing(ln, now); f.down(ln.id) || ln.tries >= maxTries {
@@ -96,9 +98,17 @@ func (f *Fleet) repeat(ln *lane, now int64, regular bool) *Batch {
 	return f.again(ln, now)
 }
 
+// within is how long a call waits for its reply.
+func (c *call) within() time.Duration {
+	if c.probe {
+		return deadlineOut
+	}
+	return deadline
+}
+
 // do carries out a call; mu is not held.
 func (f *Fleet) do(c *call) {
-	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), c.within())
 	defer cancel()
 	if c.beat != nil {
 		c.reply, c.err = f.cfg.Transport.Beat(ctx, c.boot, c.beat)
