@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/internal/front/fronttest"
 	"github.com/weir-go/weir/policy"
 	"github.com/weir-go/weir/weirgrpc"
 )
@@ -23,26 +24,26 @@ import (
 var discard = slog.New(slog.DiscardHandler)
 
 func TestAClientsCallHoldsItsSlotUntilItEnds(t *testing.T) {
-	e := newEngine(t, inFlight(1))
+	e := fronttest.Engine(t, fronttest.InFlight("calls", 1))
 	inside, release := make(chan struct{}), make(chan struct{})
 	c := dial(t, &service{unary: func(context.Context, *pb.SimpleRequest) (*pb.SimpleResponse, error) {
 		inside <- struct{}{}
 		<-release
 		return &pb.SimpleResponse{}, nil
-	}}, nil, weirgrpc.DialOptions(e, by(t, e, "calls"))...)
+	}}, nil, weirgrpc.DialOptions(e, fronttest.By(t, e, "calls"))...)
 	done := make(chan error)
 	go func() {
 		_, err := c.UnaryCall(context.Background(), &pb.SimpleRequest{})
 		done <- err
 	}()
 	<-inside
-	require.EqualValues(t, 1, gauge(e))
+	require.EqualValues(t, 1, fronttest.Inside(t, e, "calls"))
 	_, err := c.UnaryCall(t.Context(), &pb.SimpleRequest{})
 	require.Equal(t, codes.ResourceExhausted, status.Code(err), "refused here, and not sent")
 	require.Equal(t, "calls", detailsOf(err).info.Metadata["limit"])
 	close(release)
 	require.NoError(t, <-done)
-	require.Zero(t, gauge(e))
+	require.Zero(t, fronttest.Inside(t, e, "calls"))
 }
 
 func TestAClientsStreamHoldsItsSlotUntilItEnds(t *testing.T) {
@@ -67,8 +68,8 @@ func TestAClientsStreamHoldsItsSlotUntilItEnds(t *testing.T) {
 			}
 		},
 	}
-	e := newEngine(t, inFlight(1))
-	c := dial(t, echo, nil, weirgrpc.DialOptions(e, by(t, e, "calls"))...)
+	e := fronttest.Engine(t, fronttest.InFlight("calls", 1))
+	c := dial(t, echo, nil, weirgrpc.DialOptions(e, fronttest.By(t, e, "calls"))...)
 
 	t.Run("to its last message", func(t *testing.T) {
 		s, err := c.FullDuplexCall(t.Context())
@@ -76,13 +77,13 @@ func TestAClientsStreamHoldsItsSlotUntilItEnds(t *testing.T) {
 		require.NoError(t, s.Send(&pb.StreamingOutputCallRequest{}))
 		_, err = s.Recv()
 		require.NoError(t, err)
-		require.EqualValues(t, 1, gauge(e))
+		require.EqualValues(t, 1, fronttest.Inside(t, e, "calls"))
 		_, err = c.FullDuplexCall(t.Context())
 		require.Equal(t, codes.ResourceExhausted, status.Code(err))
 		require.NoError(t, s.CloseSend())
 		_, err = s.Recv()
 		require.ErrorIs(t, err, io.EOF)
-		require.Zero(t, gauge(e))
+		require.Zero(t, fronttest.Inside(t, e, "calls"))
 		_, err = s.Recv() // asking again ends nothing twice
 		require.Error(t, err)
 	})
@@ -90,16 +91,16 @@ func TestAClientsStreamHoldsItsSlotUntilItEnds(t *testing.T) {
 		s, err := c.StreamingInputCall(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, s.Send(&pb.StreamingInputCallRequest{}))
-		require.EqualValues(t, 1, gauge(e))
+		require.EqualValues(t, 1, fronttest.Inside(t, e, "calls"))
 		_, err = s.CloseAndRecv()
 		require.NoError(t, err)
-		require.Zero(t, gauge(e))
+		require.Zero(t, fronttest.Inside(t, e, "calls"))
 	})
 	t.Run("until its context ends", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := c.FullDuplexCall(ctx)
 		require.NoError(t, err)
-		require.EqualValues(t, 1, gauge(e))
+		require.EqualValues(t, 1, fronttest.Inside(t, e, "calls"))
 		cancel() // and nobody reads
 		free(t, e)
 	})
@@ -108,13 +109,13 @@ func TestAClientsStreamHoldsItsSlotUntilItEnds(t *testing.T) {
 		cancel()
 		_, err := c.FullDuplexCall(ctx)
 		require.Error(t, err)
-		require.Zero(t, gauge(e))
+		require.Zero(t, fronttest.Inside(t, e, "calls"))
 	})
 	require.Zero(t, e.Snapshot().Misuse.DoubleDone)
 }
 
 func TestAClientDescribesItsCall(t *testing.T) {
-	e := newEngine(t, engine.Config{})
+	e := fronttest.Engine(t, engine.Config{})
 	var got []string
 	c := dial(t, &service{}, nil, weirgrpc.DialOptions(e, policy.BinderFunc(func(a policy.Attrs, dst []engine.Claim) engine.Request {
 		got = []string{a.Route(), a.Header("X-Key"), a.Header("absent")}
@@ -132,7 +133,7 @@ func TestAClientDescribesItsCall(t *testing.T) {
 }
 
 func TestAClientFailsOpen(t *testing.T) {
-	e := newEngine(t, inFlight(1))
+	e := fronttest.Engine(t, fronttest.InFlight("calls", 1))
 	boom := policy.BinderFunc(func(policy.Attrs, []engine.Claim) engine.Request { panic("bug") })
 	c := dial(t, &service{duplex: func(pb.TestService_FullDuplexCallServer) error { return nil }}, nil,
 		weirgrpc.DialOptions(e, boom, weirgrpc.Logger(discard))...)
@@ -145,8 +146,8 @@ func TestAClientFailsOpen(t *testing.T) {
 }
 
 func TestAClientWaitsItsTurn(t *testing.T) {
-	e := newEngine(t, inFlight(1))
-	c := dial(t, &service{}, nil, weirgrpc.DialOptions(e, by(t, e, "calls"), weirgrpc.Wait())...)
+	e := fronttest.Engine(t, fronttest.InFlight("calls", 1))
+	c := dial(t, &service{}, nil, weirgrpc.DialOptions(e, fronttest.By(t, e, "calls"), weirgrpc.Wait())...)
 	id, _ := e.Limit("calls")
 	held := e.Admit(engine.Request{Claims: []engine.Claim{id.Claim(e.Key(""))}})
 
@@ -167,5 +168,5 @@ func TestAClientWaitsItsTurn(t *testing.T) {
 	}()
 	held.Done(engine.Success)
 	require.NoError(t, <-done)
-	require.Zero(t, gauge(e))
+	require.Zero(t, fronttest.Inside(t, e, "calls"))
 }

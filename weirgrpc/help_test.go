@@ -14,65 +14,14 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-go/weir/engine"
-	"github.com/weir-go/weir/policy"
+	"github.com/weir-go/weir/internal/front/fronttest"
 )
-
-func newEngine(t testing.TB, cfg engine.Config) *engine.Engine {
-	t.Helper()
-	if cfg.MaxEntries == 0 {
-		cfg.MaxEntries = 1000
-	}
-	e, err := engine.New(cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	return e
-}
-
-func still() *engine.ManualClock {
-	return engine.NewManualClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
-}
-
-func inFlight(n int64) engine.Config {
-	return engine.Config{Limits: []engine.Limit{{Name: "calls", Kind: engine.InFlight, Max: n}}}
-}
-
-func bucket(name string, rate int64, per time.Duration, burst int64) engine.Limit {
-	return engine.Limit{Name: name, Rate: rate, Per: per, Burst: burst}
-}
-
-// by claims one of each named limit for the value of the metadata x-key, as a
-// read.
-func by(t testing.TB, e *engine.Engine, limits ...string) policy.Binder {
-	t.Helper()
-	var ids []engine.LimitID
-	for _, name := range limits {
-		id, ok := e.Limit(name)
-		require.True(t, ok, name)
-		ids = append(ids, id)
-	}
-	return policy.BinderFunc(func(a policy.Attrs, dst []engine.Claim) engine.Request {
-		for _, id := range ids {
-			dst = append(dst, id.Claim(e.Key(a.Header("x-key"))))
-		}
-		return engine.Request{Class: engine.Read, Claims: dst}
-	})
-}
-
-// gauge is how many calls hold a place of the limit "calls" now.
-func gauge(e *engine.Engine) int64 {
-	for _, l := range e.Snapshot().Limits {
-		if l.Name == "calls" {
-			return l.InFlight
-		}
-	}
-	return -1
-}
 
 // free waits until nothing holds a place: a server ends a call's handler a
 // moment after the client has its answer.
 func free(t testing.TB, e *engine.Engine) {
 	t.Helper()
-	require.Eventually(t, func() bool { return gauge(e) == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return fronttest.Inside(t, e, "calls") == 0 }, 5*time.Second, time.Millisecond)
 }
 
 // service answers calls by the functions that a test gives it.

@@ -18,15 +18,16 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/internal/front/fronttest"
 	"github.com/weir-go/weir/key"
 	"github.com/weir-go/weir/policy"
 	"github.com/weir-go/weir/weirgrpc"
 )
 
 func TestACallersLimitIsResourceExhausted(t *testing.T) {
-	clock := still()
-	e := newEngine(t, engine.Config{Clock: clock, Limits: []engine.Limit{bucket("api", 10, time.Second, 1)}})
-	c := dial(t, &service{}, weirgrpc.ServerOptions(e, by(t, e, "api")))
+	clock := fronttest.Still()
+	e := fronttest.Engine(t, engine.Config{Clock: clock, Limits: []engine.Limit{fronttest.Bucket("api", 10, time.Second, 1)}})
+	c := dial(t, &service{}, weirgrpc.ServerOptions(e, fronttest.By(t, e, "api")))
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-key", "sk_live_4242")
 
 	_, err := c.UnaryCall(ctx, &pb.SimpleRequest{})
@@ -55,7 +56,7 @@ func TestACallersLimitIsResourceExhausted(t *testing.T) {
 }
 
 func TestTheServersStateIsUnavailable(t *testing.T) {
-	e := newEngine(t, engine.Config{Gate: engine.Gate{Capacity: 1, Reserve: 1, RetryAfter: 3 * time.Second}})
+	e := fronttest.Engine(t, engine.Config{Gate: engine.Gate{Capacity: 1, Reserve: 1, RetryAfter: 3 * time.Second}})
 	read := policy.BinderFunc(func(policy.Attrs, []engine.Claim) engine.Request { return engine.Request{Class: engine.Read} })
 	for want, opts := range map[codes.Code][]weirgrpc.Option{
 		codes.Unavailable:       nil,
@@ -74,17 +75,17 @@ func TestTheServersStateIsUnavailable(t *testing.T) {
 }
 
 func TestNothingToWaitFor(t *testing.T) {
-	e := newEngine(t, engine.Config{Limits: []engine.Limit{{Name: "banned", Kind: engine.Block}}})
-	c := dial(t, &service{}, weirgrpc.ServerOptions(e, by(t, e, "banned")))
+	e := fronttest.Engine(t, engine.Config{Limits: []engine.Limit{{Name: "banned", Kind: engine.Block}}})
+	c := dial(t, &service{}, weirgrpc.ServerOptions(e, fronttest.By(t, e, "banned")))
 	_, err := c.UnaryCall(t.Context(), &pb.SimpleRequest{})
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	require.Nil(t, detailsOf(err).retry)
 }
 
 func TestRetryPoliciesDoNotMultiplyRefusals(t *testing.T) {
-	e := newEngine(t, engine.Config{Limits: []engine.Limit{bucket("api", 1, time.Hour, 1)}})
+	e := fronttest.Engine(t, engine.Config{Limits: []engine.Limit{fronttest.Bucket("api", 1, time.Hour, 1)}})
 	var attempts atomic.Int64
-	b := by(t, e, "api")
+	b := fronttest.By(t, e, "api")
 	counting := policy.BinderFunc(func(a policy.Attrs, dst []engine.Claim) engine.Request {
 		attempts.Add(1)
 		return b.Bind(a, dst)
@@ -136,9 +137,9 @@ func TestSlotsComeBackHoweverACallEnds(t *testing.T) {
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
-			e := newEngine(t, inFlight(2))
+			e := fronttest.Engine(t, fronttest.InFlight("calls", 2))
 			opts := []grpc.ServerOption{grpc.ChainUnaryInterceptor(recoverUnary), grpc.ChainStreamInterceptor(recoverStream)}
-			opts = append(opts, weirgrpc.ServerOptions(e, by(t, e, "calls"))...)
+			opts = append(opts, weirgrpc.ServerOptions(e, fronttest.By(t, e, "calls"))...)
 			do := end.do
 			if end.inner != nil {
 				opts = append(opts, end.inner, grpc.ChainStreamInterceptor(
@@ -173,9 +174,9 @@ func TestSlotsComeBackHoweverACallEnds(t *testing.T) {
 }
 
 func TestALongStreamIsAskedAboutOnce(t *testing.T) {
-	cfg := inFlight(1)
-	cfg.Limits = append(cfg.Limits, bucket("opens", 1, time.Hour, 1))
-	e := newEngine(t, cfg)
+	cfg := fronttest.InFlight("calls", 1)
+	cfg.Limits = append(cfg.Limits, fronttest.Bucket("opens", 1, time.Hour, 1))
+	e := fronttest.Engine(t, cfg)
 	const n = 100_000
 	c := dial(t, &service{input: func(ss pb.TestService_StreamingInputCallServer) error {
 		got := int32(0)
@@ -189,13 +190,13 @@ func TestALongStreamIsAskedAboutOnce(t *testing.T) {
 			}
 			got++
 		}
-	}}, weirgrpc.ServerOptions(e, by(t, e, "calls", "opens")))
+	}}, weirgrpc.ServerOptions(e, fronttest.By(t, e, "calls", "opens")))
 	s, err := c.StreamingInputCall(t.Context())
 	require.NoError(t, err)
 	for range n {
 		require.NoError(t, s.Send(&pb.StreamingInputCallRequest{}))
 	}
-	require.EqualValues(t, 1, gauge(e))
+	require.EqualValues(t, 1, fronttest.Inside(t, e, "calls"))
 	resp, err := s.CloseAndRecv()
 	require.NoError(t, err)
 	require.EqualValues(t, n, resp.AggregatedPayloadSize)
@@ -206,9 +207,9 @@ func TestALongStreamIsAskedAboutOnce(t *testing.T) {
 func TestMeteredMessagesEndTheStreamInItsTrailers(t *testing.T) {
 	for name, ignores := range map[string]bool{"the handler returns the error": false, "the handler takes it for the end": true} {
 		t.Run(name, func(t *testing.T) {
-			cfg := inFlight(1)
-			cfg.Limits = append(cfg.Limits, bucket("messages", 1, time.Hour, 100))
-			e := newEngine(t, cfg)
+			cfg := fronttest.InFlight("calls", 1)
+			cfg.Limits = append(cfg.Limits, fronttest.Bucket("messages", 1, time.Hour, 100))
+			e := fronttest.Engine(t, cfg)
 			c := dial(t, &service{duplex: func(ss pb.TestService_FullDuplexCallServer) error {
 				for {
 					if _, err := ss.Recv(); err != nil {
@@ -225,7 +226,7 @@ func TestMeteredMessagesEndTheStreamInItsTrailers(t *testing.T) {
 						return err
 					}
 				}
-			}}, weirgrpc.ServerOptions(e, by(t, e, "calls"), weirgrpc.PerMessage(by(t, e, "messages"))))
+			}}, weirgrpc.ServerOptions(e, fronttest.By(t, e, "calls"), weirgrpc.PerMessage(fronttest.By(t, e, "messages"))))
 			s, err := c.FullDuplexCall(t.Context())
 			require.NoError(t, err)
 			for i := range 101 {
@@ -244,19 +245,19 @@ func TestMeteredMessagesEndTheStreamInItsTrailers(t *testing.T) {
 }
 
 func TestDetachedWorkHoldsItsSlot(t *testing.T) {
-	e := newEngine(t, inFlight(1))
+	e := fronttest.Engine(t, fronttest.InFlight("calls", 1))
 	works := make(chan weirgrpc.Work, 1)
 	c := dial(t, &service{unary: func(ctx context.Context, _ *pb.SimpleRequest) (*pb.SimpleResponse, error) {
 		works <- weirgrpc.Detach(ctx)
 		return &pb.SimpleResponse{}, nil
-	}}, weirgrpc.ServerOptions(e, by(t, e, "calls")))
+	}}, weirgrpc.ServerOptions(e, fronttest.By(t, e, "calls")))
 	_, err := c.UnaryCall(t.Context(), &pb.SimpleRequest{})
 	require.NoError(t, err)
 	_, err = c.UnaryCall(t.Context(), &pb.SimpleRequest{})
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	w := <-works
 	w.Done(engine.Success)
-	require.Zero(t, gauge(e))
+	require.Zero(t, fronttest.Inside(t, e, "calls"))
 	w.Done(engine.Success)
 	require.EqualValues(t, 1, e.Snapshot().Misuse.DoubleDone)
 
@@ -267,14 +268,14 @@ func TestDetachedWorkHoldsItsSlot(t *testing.T) {
 }
 
 func TestSettleReachesTheTicket(t *testing.T) {
-	l := bucket("tokens", 1, time.Hour, 100)
+	l := fronttest.Bucket("tokens", 1, time.Hour, 100)
 	l.PostPaid = true
-	e := newEngine(t, engine.Config{Clock: still(), Limits: []engine.Limit{l}})
+	e := fronttest.Engine(t, engine.Config{Clock: fronttest.Still(), Limits: []engine.Limit{l}})
 	id, _ := e.Limit("tokens")
 	c := dial(t, &service{unary: func(ctx context.Context, _ *pb.SimpleRequest) (*pb.SimpleResponse, error) {
 		weirgrpc.Settle(ctx, id, 60)
 		return &pb.SimpleResponse{}, nil
-	}}, weirgrpc.ServerOptions(e, by(t, e, "tokens")))
+	}}, weirgrpc.ServerOptions(e, fronttest.By(t, e, "tokens")))
 	_, err := c.UnaryCall(t.Context(), &pb.SimpleRequest{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
@@ -286,8 +287,8 @@ func TestSettleReachesTheTicket(t *testing.T) {
 }
 
 func TestHealthChecksAreExempt(t *testing.T) {
-	e := newEngine(t, engine.Config{Limits: []engine.Limit{{Name: "banned", Kind: engine.Block}}})
-	c := dial(t, &service{}, weirgrpc.ServerOptions(e, by(t, e, "banned"), weirgrpc.Exempt(pb.TestService_UnaryCall_FullMethodName)))
+	e := fronttest.Engine(t, engine.Config{Limits: []engine.Limit{{Name: "banned", Kind: engine.Block}}})
+	c := dial(t, &service{}, weirgrpc.ServerOptions(e, fronttest.By(t, e, "banned"), weirgrpc.Exempt(pb.TestService_UnaryCall_FullMethodName)))
 	_, err := c.UnaryCall(t.Context(), &pb.SimpleRequest{})
 	require.NoError(t, err)
 	_, err = c.EmptyCall(t.Context(), &pb.Empty{})
@@ -296,7 +297,7 @@ func TestHealthChecksAreExempt(t *testing.T) {
 }
 
 func TestAFaultBeforeTheHandlerLetsTheCallPass(t *testing.T) {
-	e := newEngine(t, inFlight(1))
+	e := fronttest.Engine(t, fronttest.InFlight("calls", 1))
 	boom := policy.BinderFunc(func(policy.Attrs, []engine.Claim) engine.Request { panic("a bug in an extractor") })
 	c := dial(t, &service{duplex: func(pb.TestService_FullDuplexCallServer) error { return nil }},
 		weirgrpc.ServerOptions(e, boom, weirgrpc.Logger(discard)))
@@ -308,12 +309,12 @@ func TestAFaultBeforeTheHandlerLetsTheCallPass(t *testing.T) {
 		_, err = s.Recv()
 		require.ErrorIs(t, err, io.EOF)
 	}
-	require.Zero(t, gauge(e))
+	require.Zero(t, fronttest.Inside(t, e, "calls"))
 	require.EqualValues(t, 20, e.Snapshot().Faults)
 }
 
 func TestAttributesOfACall(t *testing.T) {
-	e := newEngine(t, engine.Config{})
+	e := fronttest.Engine(t, engine.Config{})
 	proxies, err := key.ParseNetworks("127.0.0.1")
 	require.NoError(t, err)
 	var got []string

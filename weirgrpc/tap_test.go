@@ -14,17 +14,18 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/internal/front/fronttest"
 	"github.com/weir-go/weir/policy"
 	"github.com/weir-go/weir/weirgrpc"
 )
 
 func TestATapRefusesAsAnInterceptorDoes(t *testing.T) {
-	e := newEngine(t, engine.Config{Clock: still(), Limits: []engine.Limit{bucket("api", 1, time.Hour, 1)}})
+	e := fronttest.Engine(t, engine.Config{Clock: fronttest.Still(), Limits: []engine.Limit{fronttest.Bucket("api", 1, time.Hour, 1)}})
 	handled := 0
 	c := dial(t, &service{unary: func(context.Context, *pb.SimpleRequest) (*pb.SimpleResponse, error) {
 		handled++
 		return &pb.SimpleResponse{}, nil
-	}}, []grpc.ServerOption{grpc.InTapHandle(weirgrpc.Tap(e, by(t, e, "api")))})
+	}}, []grpc.ServerOption{grpc.InTapHandle(weirgrpc.Tap(e, fronttest.By(t, e, "api")))})
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-key", "a")
 	_, err := c.UnaryCall(ctx, &pb.SimpleRequest{})
 	require.NoError(t, err)
@@ -39,11 +40,11 @@ func TestATapRefusesAsAnInterceptorDoes(t *testing.T) {
 }
 
 func TestATapsTicketIsTheInterceptors(t *testing.T) {
-	cfg := inFlight(1)
-	cfg.Limits = append(cfg.Limits, bucket("opens", 1, time.Hour, 10))
-	cfg.Clock = still()
-	e := newEngine(t, cfg)
-	b := by(t, e, "calls", "opens")
+	cfg := fronttest.InFlight("calls", 1)
+	cfg.Limits = append(cfg.Limits, fronttest.Bucket("opens", 1, time.Hour, 10))
+	cfg.Clock = fronttest.Still()
+	e := fronttest.Engine(t, cfg)
+	b := fronttest.By(t, e, "calls", "opens")
 	release := make(chan struct{})
 	ended := make(chan struct{}, 1)
 	outer := grpc.ChainStreamInterceptor(func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, h grpc.StreamHandler) error {
@@ -60,13 +61,13 @@ func TestATapsTicketIsTheInterceptors(t *testing.T) {
 	ctx, abort := context.WithCancel(t.Context())
 	_, err := c.FullDuplexCall(ctx)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return gauge(e) == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return fronttest.Inside(t, e, "calls") == 1 }, 5*time.Second, time.Millisecond)
 	abort()
 	_, err = c.UnaryCall(t.Context(), &pb.SimpleRequest{})
 	require.Equal(t, codes.ResourceExhausted, status.Code(err), "the work holds the slot")
 	close(release)
 	<-ended
-	require.Zero(t, gauge(e))
+	require.Zero(t, fronttest.Inside(t, e, "calls"))
 
 	for range 9 { // one was charged above: each call is charged once
 		_, err = c.UnaryCall(t.Context(), &pb.SimpleRequest{})
@@ -79,10 +80,10 @@ func TestATapsTicketIsTheInterceptors(t *testing.T) {
 }
 
 func TestATapAloneGivesBackWhenTheStreamEnds(t *testing.T) {
-	e := newEngine(t, inFlight(1))
-	other := newEngine(t, inFlight(5))
-	opts := append([]grpc.ServerOption{grpc.InTapHandle(weirgrpc.Tap(e, by(t, e, "calls"), weirgrpc.Exempt("/x/Y")))},
-		weirgrpc.ServerOptions(other, by(t, other, "calls"))...) // another engine's: asks for itself
+	e := fronttest.Engine(t, fronttest.InFlight("calls", 1))
+	other := fronttest.Engine(t, fronttest.InFlight("calls", 5))
+	opts := append([]grpc.ServerOption{grpc.InTapHandle(weirgrpc.Tap(e, fronttest.By(t, e, "calls"), weirgrpc.Exempt("/x/Y")))},
+		weirgrpc.ServerOptions(other, fronttest.By(t, other, "calls"))...) // another engine's: asks for itself
 	c := dial(t, &service{duplex: func(pb.TestService_FullDuplexCallServer) error { return nil }}, opts)
 	for range 20 {
 		s, err := c.FullDuplexCall(t.Context())
@@ -98,8 +99,8 @@ func TestATapAloneGivesBackWhenTheStreamEnds(t *testing.T) {
 }
 
 func TestATapsTicketIsTakenOnce(t *testing.T) {
-	e := newEngine(t, engine.Config{Clock: still(), Limits: []engine.Limit{bucket("api", 1, time.Hour, 10)}})
-	b := by(t, e, "api")
+	e := fronttest.Engine(t, engine.Config{Clock: fronttest.Still(), Limits: []engine.Limit{fronttest.Bucket("api", 1, time.Hour, 10)}})
+	b := fronttest.By(t, e, "api")
 	opts := append([]grpc.ServerOption{grpc.InTapHandle(weirgrpc.Tap(e, b))}, weirgrpc.ServerOptions(e, b)...)
 	c := dial(t, &service{}, append(opts, weirgrpc.ServerOptions(e, b)...))
 	for range 5 { // the second pair of interceptors asks for itself
@@ -112,7 +113,7 @@ func TestATapsTicketIsTakenOnce(t *testing.T) {
 }
 
 func TestATapFailsOpen(t *testing.T) {
-	e := newEngine(t, engine.Config{})
+	e := fronttest.Engine(t, engine.Config{})
 	boom := policy.BinderFunc(func(policy.Attrs, []engine.Claim) engine.Request { panic("bug") })
 	c := dial(t, &service{}, []grpc.ServerOption{grpc.InTapHandle(weirgrpc.Tap(e, boom, weirgrpc.Logger(discard)))})
 	_, err := c.UnaryCall(t.Context(), &pb.SimpleRequest{})

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/internal/front/fronttest"
 	"github.com/weir-go/weir/weirhttp"
 )
 
@@ -57,15 +58,15 @@ func mount(h http.Handler) http.Handler {
 }
 
 func adminEngine(t testing.TB) *engine.Engine {
-	return newEngine(t, engine.Config{MaxEntries: 1000, Clock: still(), Limits: []engine.Limit{
-		bucket("login", 1, time.Hour, 1),
+	return fronttest.Engine(t, engine.Config{MaxEntries: 1000, Clock: fronttest.Still(), Limits: []engine.Limit{
+		fronttest.Bucket("login", 1, time.Hour, 1),
 		{Name: "dark", Rate: 1, Per: time.Hour, Burst: 1, Mode: engine.Shadow},
 	}})
 }
 
 func TestAdminShowsWhatHappens(t *testing.T) {
 	e := adminEngine(t)
-	b := by(t, e, "login", "dark")
+	b := fronttest.By(t, e, "login", "dark")
 	guarded := serve(t, weirhttp.Handler(e, b)(ok))
 	for range 3 {
 		get(t, guarded, "/", "X-Key", "sk_live_4242")
@@ -209,7 +210,7 @@ func TestAdminRefusesWhatIsNotAChange(t *testing.T) {
 }
 
 func TestAdminPageIsSafeAgainstItsOwnData(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{bucket("a.b-c_d", 1, time.Second, 1)}})
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{fronttest.Bucket("a.b-c_d", 1, time.Second, 1)}})
 	s := serve(t, mount(weirhttp.Admin(e)))
 	resp, page := get(t, s, "/debug/weir/")
 	require.Equal(t, 200, resp.StatusCode)

@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/internal/front/fronttest"
 	"github.com/weir-go/weir/weirhttp"
 )
 
 func TestRefusalsAllocateLittleAndShareNothingMutable(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "banned", Kind: engine.Block}}})
-	h := weirhttp.Handler(e, by(t, e, "banned"))(ok)
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "banned", Kind: engine.Block}}})
+	h := weirhttp.Handler(e, fronttest.By(t, e, "banned"))(ok)
 	r := mustRequest(t)
 	w := &sink{header: http.Header{}}
 	h.ServeHTTP(w, r)
@@ -27,8 +28,8 @@ func TestRefusalsAllocateLittleAndShareNothingMutable(t *testing.T) {
 }
 
 func TestAdmittedRequestsAllocateTheirContextOnly(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{bucket("api", 1e6, time.Second, 1e6)}})
-	h := weirhttp.Handler(e, by(t, e, "api"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{fronttest.Bucket("api", 1e6, time.Second, 1e6)}})
+	h := weirhttp.Handler(e, fronttest.By(t, e, "api"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	r := mustRequest(t)
 	w := &sink{header: http.Header{}}
 	// The exchange, and the request that carries it.

@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/internal/front/fronttest"
 	"github.com/weir-go/weir/key"
 	"github.com/weir-go/weir/policy"
 	"github.com/weir-go/weir/weirhttp"
 )
 
 func TestAttributesOfARequest(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000})
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000})
 	proxies, err := key.ParseNetworks("127.0.0.1", "10.0.0.0/8")
 	require.NoError(t, err)
 	type seen struct{ Route, Method, Host, Key, Query, ID, Rest, Peer, Direct, Identity string }
@@ -63,7 +64,7 @@ type behind struct {
 }
 
 func TestABinderCanNameTheProxies(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000})
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000})
 	proxies, err := key.ParseNetworks("::1", "127.0.0.1")
 	require.NoError(t, err)
 	var got []string

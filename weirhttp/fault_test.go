@@ -11,18 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/internal/front/fronttest"
 	"github.com/weir-go/weir/policy"
 	"github.com/weir-go/weir/weirhttp"
 )
 
 func TestAFaultBeforeTheHandlerLetsTheRequestPass(t *testing.T) {
-	e := newEngine(t, inFlight("jobs", 1))
+	e := fronttest.Engine(t, fronttest.InFlight("jobs", 1))
 	boom := policy.BinderFunc(func(policy.Attrs, []engine.Claim) engine.Request { panic("a bug in an extractor") })
 	asks := policy.BinderFunc(func(a policy.Attrs, dst []engine.Claim) engine.Request {
 		a.Route()
 		a.Peer()
 		a.Identity()
-		return by(t, e, "jobs").Bind(a, dst)
+		return fronttest.By(t, e, "jobs").Bind(a, dst)
 	})
 	fault := func(*http.Request) string { panic("a bug in an option") }
 	for name, guard := range map[string]func(...weirhttp.Option) func(http.Handler) http.Handler{
@@ -45,7 +46,7 @@ func TestAFaultBeforeTheHandlerLetsTheRequestPass(t *testing.T) {
 				require.Equal(t, http.StatusOK, resp.StatusCode)
 				require.Equal(t, "ok", body)
 			}
-			require.Zero(t, gauge(t, e, "jobs"))
+			require.Zero(t, fronttest.Inside(t, e, "jobs"))
 			require.Contains(t, logged.String(), "bug")
 			require.Less(t, strings.Count(logged.String(), "level=ERROR"), 100, "a flood of faults is no flood of logs")
 		})

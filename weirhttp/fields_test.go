@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/internal/front/fronttest"
 	"github.com/weir-go/weir/weirhttp"
 )
 
 func TestRemainingCountsDownToZero(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{bucket("api", 3, time.Hour, 3)}, Clock: still()})
-	s := serve(t, weirhttp.Handler(e, by(t, e, "api"), weirhttp.Fields(weirhttp.Draft11))(ok))
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{fronttest.Bucket("api", 3, time.Hour, 3)}, Clock: fronttest.Still()})
+	s := serve(t, weirhttp.Handler(e, fronttest.By(t, e, "api"), weirhttp.Fields(weirhttp.Draft11))(ok))
 	var remaining []string
 	var codes []int
 	for range 5 {
@@ -46,8 +47,8 @@ func TestRemainingCountsDownToZero(t *testing.T) {
 
 func TestFieldsDescribeEveryKind(t *testing.T) {
 	limits := []engine.Limit{
-		bucket("per_tenth", 10, 100*time.Millisecond, 20),
-		bucket("odd", 7, 1500*time.Millisecond, 9),
+		fronttest.Bucket("per_tenth", 10, 100*time.Millisecond, 20),
+		fronttest.Bucket("odd", 7, 1500*time.Millisecond, 9),
 		{Name: "daily", Kind: engine.Quota, Rate: 1000, Window: engine.Day},
 		{Name: "monthly", Kind: engine.Quota, Rate: 5000, Window: engine.Month},
 		{Name: "reset", Kind: engine.Sliding, Rate: 5, Per: time.Hour},
@@ -57,7 +58,7 @@ func TestFieldsDescribeEveryKind(t *testing.T) {
 	for k := engine.TokenBucket; k <= engine.Block; k++ {
 		require.True(t, slices.ContainsFunc(limits, func(l engine.Limit) bool { return l.Kind == k }), "%v", k)
 	}
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Clock: still(), Limits: limits})
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Clock: fronttest.Still(), Limits: limits})
 	for limit, want := range map[string][2]string{
 		"per_tenth": {`"per_tenth";q=100;w=1`, `"per_tenth";r=19;t=1`},
 		"odd":       {`"odd";q=70;w=15`, `"odd";r=8;t=1`},
@@ -66,11 +67,11 @@ func TestFieldsDescribeEveryKind(t *testing.T) {
 		"reset":     {`"reset";q=5;w=3600`, `"reset";r=4`},
 		"jobs":      {`"jobs";q=4;qu="concurrent-requests"`, `"jobs";r=3`},
 	} {
-		s := serve(t, weirhttp.Handler(e, by(t, e, limit), weirhttp.Fields(weirhttp.Draft11))(ok))
+		s := serve(t, weirhttp.Handler(e, fronttest.By(t, e, limit), weirhttp.Fields(weirhttp.Draft11))(ok))
 		resp, _ := get(t, s, "/")
 		require.Equal(t, want, [2]string{resp.Header.Get("RateLimit-Policy"), resp.Header.Get("RateLimit")}, limit)
 	}
-	s := serve(t, weirhttp.Handler(e, by(t, e, "banned"), weirhttp.Fields(weirhttp.Draft11))(ok))
+	s := serve(t, weirhttp.Handler(e, fronttest.By(t, e, "banned"), weirhttp.Fields(weirhttp.Draft11))(ok))
 	_, body := get(t, s, "/")
 	p := parse(t, body)
 	require.Equal(t, []string{"banned"}, p.Violated)
@@ -78,8 +79,8 @@ func TestFieldsDescribeEveryKind(t *testing.T) {
 }
 
 func TestNoDraftFieldsUnlessAskedFor(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{bucket("api", 1, time.Hour, 1)}})
-	s := serve(t, weirhttp.Handler(e, by(t, e, "api"))(ok))
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{fronttest.Bucket("api", 1, time.Hour, 1)}})
+	s := serve(t, weirhttp.Handler(e, fronttest.By(t, e, "api"))(ok))
 	for range 2 {
 		resp, body := get(t, s, "/")
 		require.NotContains(t, resp.Header, "Ratelimit")

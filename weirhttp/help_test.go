@@ -7,65 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/weir-go/weir/engine"
-	"github.com/weir-go/weir/policy"
 )
-
-// newEngine returns an engine that is closed with the test.
-func newEngine(t testing.TB, cfg engine.Config) *engine.Engine {
-	t.Helper()
-	e, err := engine.New(cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	return e
-}
-
-// by claims one of each named limit for the value of the header X-Key, as a
-// read.
-func by(t testing.TB, e *engine.Engine, limits ...string) policy.Binder {
-	t.Helper()
-	var ids []engine.LimitID
-	for _, name := range limits {
-		id, ok := e.Limit(name)
-		require.True(t, ok, name)
-		ids = append(ids, id)
-	}
-	return policy.BinderFunc(func(a policy.Attrs, dst []engine.Claim) engine.Request {
-		for _, id := range ids {
-			dst = append(dst, id.Claim(e.Key(a.Header("X-Key"))))
-		}
-		return engine.Request{Class: engine.Read, Claims: dst}
-	})
-}
-
-func inFlight(name string, n int64) engine.Config {
-	return engine.Config{Limits: []engine.Limit{{Name: name, Kind: engine.InFlight, Max: n}}, MaxEntries: 1000}
-}
-
-func bucket(name string, rate int64, per time.Duration, burst int64) engine.Limit {
-	return engine.Limit{Name: name, Rate: rate, Per: per, Burst: burst}
-}
-
-// still is a clock that stands until a test moves it.
-func still() *engine.ManualClock {
-	return engine.NewManualClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
-}
-
-// gauge is how many requests hold a place of the limit now.
-func gauge(t testing.TB, e *engine.Engine, limit string) int64 {
-	t.Helper()
-	for _, l := range e.Snapshot().Limits {
-		if l.Name == limit {
-			return l.InFlight
-		}
-	}
-	require.FailNow(t, "no such limit", limit)
-	return 0
-}
 
 // serve starts a real server; what it logs about panics is dropped.
 func serve(t testing.TB, h http.Handler, change ...func(*httptest.Server)) *httptest.Server {

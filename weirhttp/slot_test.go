@@ -15,12 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/internal/front/fronttest"
 	"github.com/weir-go/weir/weirhttp"
 )
 
 func TestSlotsComeBackHoweverTheHandlerEnds(t *testing.T) {
-	e := newEngine(t, inFlight("jobs", 1))
-	guard := weirhttp.Handler(e, by(t, e, "jobs"))
+	e := fronttest.Engine(t, fronttest.InFlight("jobs", 1))
+	guard := weirhttp.Handler(e, fronttest.By(t, e, "jobs"))
 	recoverAll := func(h http.Handler) {
 		defer func() { _ = recover() }()
 		h.ServeHTTP(httptest.NewRecorder(), mustRequest(t))
@@ -44,7 +45,7 @@ func TestSlotsComeBackHoweverTheHandlerEnds(t *testing.T) {
 				wg.Wait()
 			}
 			require.Equal(t, 1000, runs, "every request found the slot free")
-			require.Zero(t, gauge(t, e, "jobs"))
+			require.Zero(t, fronttest.Inside(t, e, "jobs"))
 		})
 	}
 	require.Zero(t, e.Snapshot().Misuse.DoubleDone)
@@ -58,8 +59,8 @@ func mustRequest(t testing.TB) *http.Request {
 }
 
 func TestServerPanicGivesTheSlotBack(t *testing.T) {
-	e := newEngine(t, inFlight("jobs", 1))
-	h, ended := after(weirhttp.Handler(e, by(t, e, "jobs"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	e := fronttest.Engine(t, fronttest.InFlight("jobs", 1))
+	h, ended := after(weirhttp.Handler(e, fronttest.By(t, e, "jobs"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic(http.ErrAbortHandler)
 	})))
 	s := serve(t, h)
@@ -67,14 +68,14 @@ func TestServerPanicGivesTheSlotBack(t *testing.T) {
 		_, err := s.Client().Get(s.URL)
 		require.Error(t, err, "the server cuts the connection")
 		<-ended
-		require.Zero(t, gauge(t, e, "jobs"))
+		require.Zero(t, fronttest.Inside(t, e, "jobs"))
 	}
 }
 
 func TestAbortedUploadsGiveTheirSlotsBackOnce(t *testing.T) {
-	e := newEngine(t, inFlight("uploads", 2))
+	e := fronttest.Engine(t, fronttest.InFlight("uploads", 2))
 	inside, release := make(chan struct{}), make(chan struct{})
-	h, ended := after(weirhttp.Handler(e, by(t, e, "uploads"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h, ended := after(weirhttp.Handler(e, fronttest.By(t, e, "uploads"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		inside <- struct{}{}
 		if r.Method == http.MethodPost {
 			_, err := io.Copy(io.Discard, r.Body)
@@ -95,7 +96,7 @@ func TestAbortedUploadsGiveTheirSlotsBackOnce(t *testing.T) {
 	}
 	<-ended
 	<-ended
-	require.Zero(t, gauge(t, e, "uploads"))
+	require.Zero(t, fronttest.Inside(t, e, "uploads"))
 
 	// Three at once: two get in, and the gauge is not below zero from before.
 	codes := make(chan int, 3)
@@ -108,7 +109,7 @@ func TestAbortedUploadsGiveTheirSlotsBackOnce(t *testing.T) {
 	<-inside
 	<-inside
 	require.Equal(t, http.StatusTooManyRequests, <-codes)
-	require.EqualValues(t, 2, gauge(t, e, "uploads"))
+	require.EqualValues(t, 2, fronttest.Inside(t, e, "uploads"))
 	close(release)
 	require.Equal(t, http.StatusOK, <-codes)
 	require.Equal(t, http.StatusOK, <-codes)
@@ -116,9 +117,9 @@ func TestAbortedUploadsGiveTheirSlotsBackOnce(t *testing.T) {
 }
 
 func TestSlotIsHeldWhileWorkGoesOnAfterTheClientLeft(t *testing.T) {
-	e := newEngine(t, inFlight("jobs", 2))
+	e := fronttest.Engine(t, fronttest.InFlight("jobs", 2))
 	started, finish := make(chan struct{}), make(chan struct{})
-	h, ended := after(weirhttp.Handler(e, by(t, e, "jobs"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	h, ended := after(weirhttp.Handler(e, fronttest.By(t, e, "jobs"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		started <- struct{}{}
 		<-finish // heeds no cancellation
 	})))
@@ -148,9 +149,9 @@ func TestSlotIsHeldWhileWorkGoesOnAfterTheClientLeft(t *testing.T) {
 }
 
 func TestTimeoutOutsideKeepsTheSlotUntilTheWorkEnds(t *testing.T) {
-	e := newEngine(t, inFlight("jobs", 1))
+	e := fronttest.Engine(t, fronttest.InFlight("jobs", 1))
 	finish := make(chan struct{})
-	inner, ended := after(weirhttp.Handler(e, by(t, e, "jobs"))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	inner, ended := after(weirhttp.Handler(e, fronttest.By(t, e, "jobs"))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done() // the timeout has come
 		<-finish
 	})))
@@ -158,19 +159,19 @@ func TestTimeoutOutsideKeepsTheSlotUntilTheWorkEnds(t *testing.T) {
 	resp, body := get(t, s, "/")
 	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
 	require.Equal(t, "too late", body)
-	require.EqualValues(t, 1, gauge(t, e, "jobs"), "the work goes on")
+	require.EqualValues(t, 1, fronttest.Inside(t, e, "jobs"), "the work goes on")
 
 	_, body = get(t, s, "/")
 	require.Contains(t, body, `"reason":"full"`)
 	<-ended
 	close(finish)
 	<-ended
-	require.Zero(t, gauge(t, e, "jobs"))
+	require.Zero(t, fronttest.Inside(t, e, "jobs"))
 }
 
 func TestTimeoutInsideEndsTheSlotWithTheResponseUnlessDetached(t *testing.T) {
 	for _, detach := range []bool{false, true} {
-		e := newEngine(t, inFlight("jobs", 1))
+		e := fronttest.Engine(t, fronttest.InFlight("jobs", 1))
 		finish, done := make(chan struct{}), make(chan struct{})
 		work := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			defer close(done)
@@ -180,7 +181,7 @@ func TestTimeoutInsideEndsTheSlotWithTheResponseUnlessDetached(t *testing.T) {
 			}
 			<-finish
 		})
-		h, ended := after(weirhttp.Handler(e, by(t, e, "jobs"))(http.TimeoutHandler(work, 10*time.Millisecond, "too late")))
+		h, ended := after(weirhttp.Handler(e, fronttest.By(t, e, "jobs"))(http.TimeoutHandler(work, 10*time.Millisecond, "too late")))
 		s := serve(t, h)
 		_, body := get(t, s, "/")
 		require.Equal(t, "too late", body)
@@ -189,10 +190,10 @@ func TestTimeoutInsideEndsTheSlotWithTheResponseUnlessDetached(t *testing.T) {
 		if detach {
 			held = 1
 		}
-		require.Equal(t, held, gauge(t, e, "jobs"))
+		require.Equal(t, held, fronttest.Inside(t, e, "jobs"))
 		close(finish)
 		<-done
-		require.Eventually(t, func() bool { return gauge(t, e, "jobs") == 0 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return fronttest.Inside(t, e, "jobs") == 0 }, 5*time.Second, time.Millisecond)
 		require.Zero(t, e.Snapshot().Misuse.DoubleDone)
 	}
 }
@@ -232,29 +233,29 @@ func dial(t *testing.T, addr string) net.Conn {
 
 func TestUpgradedConnections(t *testing.T) {
 	t.Run("a slot ends when the handler returns", func(t *testing.T) {
-		e := newEngine(t, inFlight("requests", 3))
+		e := fronttest.Engine(t, fronttest.InFlight("requests", 3))
 		conns := make(chan net.Conn, 3)
-		h, ended := after(weirhttp.Handler(e, by(t, e, "requests"))(upgrade(conns, nil)))
+		h, ended := after(weirhttp.Handler(e, fronttest.By(t, e, "requests"))(upgrade(conns, nil)))
 		s := serve(t, h)
 		for range 3 {
 			dial(t, s.Listener.Addr().String())
 			<-ended
 		}
-		require.Zero(t, gauge(t, e, "requests"))
+		require.Zero(t, fronttest.Inside(t, e, "requests"))
 		resp, body := get(t, s, "/")
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		require.Equal(t, "plain", body)
 	})
 	t.Run("detached it ends when the connection does, once", func(t *testing.T) {
-		e := newEngine(t, inFlight("requests", 3))
+		e := fronttest.Engine(t, fronttest.InFlight("requests", 3))
 		conns, works := make(chan net.Conn, 3), make(chan weirhttp.Work, 3)
-		h, ended := after(weirhttp.Handler(e, by(t, e, "requests"))(upgrade(conns, works)))
+		h, ended := after(weirhttp.Handler(e, fronttest.By(t, e, "requests"))(upgrade(conns, works)))
 		s := serve(t, h)
 		for range 3 {
 			dial(t, s.Listener.Addr().String())
 			<-ended
 		}
-		require.EqualValues(t, 3, gauge(t, e, "requests"), "the sockets are open")
+		require.EqualValues(t, 3, fronttest.Inside(t, e, "requests"), "the sockets are open")
 		resp, _ := get(t, s, "/")
 		require.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
 		for range 3 {
@@ -266,7 +267,7 @@ func TestUpgradedConnections(t *testing.T) {
 			}
 			wg.Wait()
 		}
-		require.Zero(t, gauge(t, e, "requests"))
+		require.Zero(t, fronttest.Inside(t, e, "requests"))
 		require.EqualValues(t, 9, e.Snapshot().Misuse.DoubleDone)
 		resp, _ = get(t, s, "/")
 		require.Equal(t, http.StatusOK, resp.StatusCode)
@@ -274,14 +275,14 @@ func TestUpgradedConnections(t *testing.T) {
 }
 
 func TestDetachTwiceIsOneTicket(t *testing.T) {
-	e := newEngine(t, inFlight("jobs", 1))
+	e := fronttest.Engine(t, fronttest.InFlight("jobs", 1))
 	var a, b weirhttp.Work
-	weirhttp.Handler(e, by(t, e, "jobs"))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	weirhttp.Handler(e, fronttest.By(t, e, "jobs"))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		a, b = weirhttp.Detach(r.Context()), weirhttp.Detach(r.Context())
 	})).ServeHTTP(httptest.NewRecorder(), mustRequest(t))
-	require.EqualValues(t, 1, gauge(t, e, "jobs"))
+	require.EqualValues(t, 1, fronttest.Inside(t, e, "jobs"))
 	a.Done(engine.Success)
-	require.Zero(t, gauge(t, e, "jobs"))
+	require.Zero(t, fronttest.Inside(t, e, "jobs"))
 	b.Done(engine.Success)
 	require.EqualValues(t, 1, e.Snapshot().Misuse.DoubleDone)
 }
@@ -295,8 +296,8 @@ func TestDetachWithoutATicketIsHarmless(t *testing.T) {
 }
 
 func TestStreamsWhoseTailRunsElsewhere(t *testing.T) {
-	e := newEngine(t, inFlight("streams", 10))
-	h, ended := after(weirhttp.Handler(e, by(t, e, "streams"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	e := fronttest.Engine(t, fronttest.InFlight("streams", 10))
+	h, ended := after(weirhttp.Handler(e, fronttest.By(t, e, "streams"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ticket := weirhttp.Detach(r.Context())
 		written := make(chan struct{})
 		go func() { // in a context that knows nothing of the request's
@@ -314,22 +315,22 @@ func TestStreamsWhoseTailRunsElsewhere(t *testing.T) {
 		require.Equal(t, "head tail", body)
 		<-ended
 	}
-	require.Zero(t, gauge(t, e, "streams"))
+	require.Zero(t, fronttest.Inside(t, e, "streams"))
 	require.Zero(t, e.Snapshot().Misuse.DoubleDone)
 }
 
 func TestLongStreamsDoNotStarveOtherWork(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{
 		{Name: "normal", Kind: engine.InFlight, Max: 10},
 		{Name: "streams", Kind: engine.InFlight, Max: 10},
 	}})
 	started, finish := make(chan struct{}), make(chan struct{})
 	mux := http.NewServeMux()
-	mux.Handle("/watch", weirhttp.Handler(e, by(t, e, "streams"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	mux.Handle("/watch", weirhttp.Handler(e, fronttest.By(t, e, "streams"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		started <- struct{}{}
 		<-finish
 	})))
-	h, ended := after(weirhttp.Handler(e, by(t, e, "normal"))(ok))
+	h, ended := after(weirhttp.Handler(e, fronttest.By(t, e, "normal"))(ok))
 	mux.Handle("/", h)
 	s := serve(t, mux)
 	var wg sync.WaitGroup
@@ -340,17 +341,17 @@ func TestLongStreamsDoNotStarveOtherWork(t *testing.T) {
 	resp, _ := get(t, s, "/")
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	<-ended
-	require.Zero(t, gauge(t, e, "normal"))
-	require.EqualValues(t, 10, gauge(t, e, "streams"))
+	require.Zero(t, fronttest.Inside(t, e, "normal"))
+	require.EqualValues(t, 10, fronttest.Inside(t, e, "streams"))
 	close(finish)
 	wg.Wait()
 }
 
 func TestSlotSurvivesTheRemovalOfItsLimit(t *testing.T) {
-	cfg := inFlight("jobs", 1)
-	e := newEngine(t, cfg)
+	cfg := fronttest.InFlight("jobs", 1)
+	e := fronttest.Engine(t, cfg)
 	started, finish := make(chan struct{}), make(chan struct{})
-	h, ended := after(weirhttp.Handler(e, by(t, e, "jobs"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	h, ended := after(weirhttp.Handler(e, fronttest.By(t, e, "jobs"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		started <- struct{}{}
 		<-finish
 	})))
@@ -367,11 +368,11 @@ func TestSlotSurvivesTheRemovalOfItsLimit(t *testing.T) {
 }
 
 func TestSettleReachesTheTicket(t *testing.T) {
-	l := bucket("tokens", 1, time.Hour, 100)
+	l := fronttest.Bucket("tokens", 1, time.Hour, 100)
 	l.PostPaid = true
-	e := newEngine(t, engine.Config{Limits: []engine.Limit{l}, MaxEntries: 1000, Clock: still()})
+	e := fronttest.Engine(t, engine.Config{Limits: []engine.Limit{l}, MaxEntries: 1000, Clock: fronttest.Still()})
 	id, _ := e.Limit("tokens")
-	h := weirhttp.Handler(e, by(t, e, "tokens"))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	h := weirhttp.Handler(e, fronttest.By(t, e, "tokens"))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		weirhttp.Settle(r.Context(), id, 60)
 	}))
 	h.ServeHTTP(httptest.NewRecorder(), mustRequest(t))

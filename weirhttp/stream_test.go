@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/front/fronttest"
 	"github.com/weir-go/weir/weirhttp"
 )
 
@@ -31,9 +32,9 @@ func eachWay(t *testing.T, test func(t *testing.T, change func(*httptest.Server)
 
 func TestEventsArriveOneByOne(t *testing.T) {
 	eachWay(t, func(t *testing.T, change func(*httptest.Server), opts ...weirhttp.Option) {
-		e := newEngine(t, inFlight("streams", 1))
+		e := fronttest.Engine(t, fronttest.InFlight("streams", 1))
 		next := make(chan struct{})
-		h, ended := after(weirhttp.Handler(e, by(t, e, "streams"), opts...)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, ended := after(weirhttp.Handler(e, fronttest.By(t, e, "streams"), opts...)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			rc := http.NewResponseController(w)
 			if err := rc.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
@@ -59,18 +60,18 @@ func TestEventsArriveOneByOne(t *testing.T) {
 			require.True(t, lines.Scan())
 			require.Equal(t, fmt.Sprintf("data: %d", i), lines.Text())
 			require.True(t, lines.Scan())
-			require.EqualValues(t, 1, gauge(t, e, "streams"), "the stream holds its slot")
+			require.EqualValues(t, 1, fronttest.Inside(t, e, "streams"), "the stream holds its slot")
 			next <- struct{}{}
 		}
 		<-ended
-		require.Zero(t, gauge(t, e, "streams"))
+		require.Zero(t, fronttest.Inside(t, e, "streams"))
 	})
 }
 
 func TestTrailersPass(t *testing.T) {
 	eachWay(t, func(t *testing.T, change func(*httptest.Server), opts ...weirhttp.Option) {
-		e := newEngine(t, inFlight("calls", 1))
-		s := serve(t, weirhttp.Handler(e, by(t, e, "calls"), opts...)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		e := fronttest.Engine(t, fronttest.InFlight("calls", 1))
+		s := serve(t, weirhttp.Handler(e, fronttest.By(t, e, "calls"), opts...)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Trailer", "X-Sum")
 			_, _ = io.WriteString(w, "body")
 			w.Header().Set("X-Sum", "42")
@@ -82,8 +83,8 @@ func TestTrailersPass(t *testing.T) {
 }
 
 func TestHijackWorksWithTheStatusObserved(t *testing.T) {
-	e := newEngine(t, inFlight("requests", 1))
-	s := serve(t, weirhttp.Handler(e, by(t, e, "requests"), weirhttp.ObserveStatus())(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	e := fronttest.Engine(t, fronttest.InFlight("requests", 1))
+	s := serve(t, weirhttp.Handler(e, fronttest.By(t, e, "requests"), weirhttp.ObserveStatus())(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			panic(err)
@@ -101,8 +102,8 @@ func TestAPanicAfterTheFirstByteWritesNoSecondHeader(t *testing.T) {
 			mu     sync.Mutex
 			logged bytes.Buffer
 		)
-		e := newEngine(t, inFlight("calls", 1))
-		h, ended := after(weirhttp.Handler(e, by(t, e, "calls"), opts...)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		e := fronttest.Engine(t, fronttest.InFlight("calls", 1))
+		h, ended := after(weirhttp.Handler(e, fronttest.By(t, e, "calls"), opts...)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "half of ")
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
@@ -120,7 +121,7 @@ func TestAPanicAfterTheFirstByteWritesNoSecondHeader(t *testing.T) {
 		require.Error(t, err, "the client sees that the answer broke off")
 		require.NoError(t, resp.Body.Close())
 		<-ended
-		require.Zero(t, gauge(t, e, "calls"))
+		require.Zero(t, fronttest.Inside(t, e, "calls"))
 		mu.Lock()
 		defer mu.Unlock()
 		require.NotContains(t, logged.String(), "superfluous")

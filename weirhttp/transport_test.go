@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/internal/front/fronttest"
 	"github.com/weir-go/weir/policy"
 	"github.com/weir-go/weir/weirhttp"
 )
@@ -51,15 +52,15 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestClientGivesBackWhenTheBodyIsClosed(t *testing.T) {
-	e := newEngine(t, inFlight("backend", 1))
+	e := fronttest.Engine(t, fronttest.InFlight("backend", 1))
 	s := serve(t, ok)
-	c := &http.Client{Transport: &weirhttp.Transport{Base: s.Client().Transport, Engine: e, Binder: by(t, e, "backend")}}
+	c := &http.Client{Transport: &weirhttp.Transport{Base: s.Client().Transport, Engine: e, Binder: fronttest.By(t, e, "backend")}}
 	resp, err := c.Get(s.URL)
 	require.NoError(t, err)
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	require.Equal(t, "ok", string(body))
-	require.EqualValues(t, 1, gauge(t, e, "backend"))
+	require.EqualValues(t, 1, fronttest.Inside(t, e, "backend"))
 
 	_, err = c.Get(s.URL)
 	var rejected *weirhttp.RejectedError
@@ -71,13 +72,13 @@ func TestClientGivesBackWhenTheBodyIsClosed(t *testing.T) {
 
 	require.NoError(t, resp.Body.Close())
 	require.NoError(t, resp.Body.Close(), "closing twice is common")
-	require.Zero(t, gauge(t, e, "backend"))
+	require.Zero(t, fronttest.Inside(t, e, "backend"))
 	require.Zero(t, e.Snapshot().Misuse.DoubleDone)
 }
 
 func TestClientGivesBackWithoutABody(t *testing.T) {
-	e := newEngine(t, inFlight("backend", 1))
-	b := by(t, e, "backend")
+	e := fronttest.Engine(t, fronttest.InFlight("backend", 1))
+	b := fronttest.By(t, e, "backend")
 	for name, a := range map[string]answer{
 		"no body": {status: 204},
 		"failure": {err: errors.New("connection refused")},
@@ -88,11 +89,11 @@ func TestClientGivesBackWithoutABody(t *testing.T) {
 		if err == nil {
 			require.NoError(t, resp.Body.Close())
 		}
-		require.Zero(t, gauge(t, e, "backend"), name)
+		require.Zero(t, fronttest.Inside(t, e, "backend"), name)
 	}
 	tr := &weirhttp.Transport{Base: panicking{}, Engine: e, Binder: b}
 	require.Panics(t, func() { _, _ = tr.RoundTrip(mustRequest(t)) })
-	require.Zero(t, gauge(t, e, "backend"))
+	require.Zero(t, fronttest.Inside(t, e, "backend"))
 }
 
 type panicking struct{}
@@ -107,9 +108,9 @@ type closing struct {
 func (c *closing) Close() error { c.closed = true; return nil }
 
 func TestARejectedRequestsBodyIsClosed(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "banned", Kind: engine.Block}}})
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "banned", Kind: engine.Block}}})
 	base := &answers{list: []answer{{status: 200}}}
-	tr := &weirhttp.Transport{Base: base, Engine: e, Binder: by(t, e, "banned"), Wait: true}
+	tr := &weirhttp.Transport{Base: base, Engine: e, Binder: fronttest.By(t, e, "banned"), Wait: true}
 	r := mustRequest(t)
 	body := &closing{Reader: strings.NewReader("x")}
 	r.Body = body
@@ -191,10 +192,10 @@ func TestAPauseHasAnEnd(t *testing.T) {
 
 func TestClientWaitsItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := engine.Must(engine.New(engine.Config{MaxEntries: 1000, Limits: []engine.Limit{bucket("partner", 1, time.Second, 1)}}))
+		e := engine.Must(engine.New(engine.Config{MaxEntries: 1000, Limits: []engine.Limit{fronttest.Bucket("partner", 1, time.Second, 1)}}))
 		defer e.Close()
 		base := &answers{list: []answer{{status: 200}}}
-		tr := &weirhttp.Transport{Base: base, Engine: e, Binder: by(t, e, "partner"), Wait: true}
+		tr := &weirhttp.Transport{Base: base, Engine: e, Binder: fronttest.By(t, e, "partner"), Wait: true}
 		start := time.Now()
 		for range 4 {
 			_, err := tr.RoundTrip(mustRequest(t))
@@ -230,7 +231,7 @@ func TestClientWaitsItsTurn(t *testing.T) {
 }
 
 func TestClientDescribesItsRequest(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000})
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000})
 	var got []string
 	b := policy.BinderFunc(func(a policy.Attrs, dst []engine.Claim) engine.Request {
 		got = []string{a.Route(), a.Method(), a.Header("Host"), a.Query("q"), a.Identity()}
@@ -246,11 +247,11 @@ func TestClientDescribesItsRequest(t *testing.T) {
 }
 
 func TestASwitchedConnectionStaysWritable(t *testing.T) {
-	e := newEngine(t, inFlight("sockets", 1))
+	e := fronttest.Engine(t, fronttest.InFlight("sockets", 1))
 	var sent bytes.Buffer
 	tr := &weirhttp.Transport{
 		Base:   &answers{list: []answer{{status: 101, body: &conn{Buffer: &sent}}}},
-		Engine: e, Binder: by(t, e, "sockets"),
+		Engine: e, Binder: fronttest.By(t, e, "sockets"),
 	}
 	resp, err := tr.RoundTrip(mustRequest(t))
 	require.NoError(t, err)
@@ -259,9 +260,9 @@ func TestASwitchedConnectionStaysWritable(t *testing.T) {
 	_, err = io.WriteString(w, "hello")
 	require.NoError(t, err)
 	require.Equal(t, "hello", sent.String())
-	require.EqualValues(t, 1, gauge(t, e, "sockets"))
+	require.EqualValues(t, 1, fronttest.Inside(t, e, "sockets"))
 	require.NoError(t, resp.Body.Close())
-	require.Zero(t, gauge(t, e, "sockets"))
+	require.Zero(t, fronttest.Inside(t, e, "sockets"))
 }
 
 type conn struct{ *bytes.Buffer }

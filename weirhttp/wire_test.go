@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/internal/front/fronttest"
 	"github.com/weir-go/weir/ladder"
 	"github.com/weir-go/weir/policy"
 	"github.com/weir-go/weir/weirhttp"
@@ -37,12 +38,12 @@ func parse(t testing.TB, body string) (p problem) {
 }
 
 func TestWaitingAsToldIsAlwaysEnough(t *testing.T) {
-	clock := still()
-	e := newEngine(t, engine.Config{Clock: clock, MaxEntries: 1000, Limits: []engine.Limit{
-		bucket("fast", 10, time.Second, 1), bucket("slow", 7, 100*time.Second, 3),
+	clock := fronttest.Still()
+	e := fronttest.Engine(t, engine.Config{Clock: clock, MaxEntries: 1000, Limits: []engine.Limit{
+		fronttest.Bucket("fast", 10, time.Second, 1), fronttest.Bucket("slow", 7, 100*time.Second, 3),
 	}})
 	for _, limit := range []string{"fast", "slow"} {
-		h := weirhttp.Handler(e, by(t, e, limit))(ok)
+		h := weirhttp.Handler(e, fronttest.By(t, e, limit))(ok)
 		send := func() *http.Response {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, mustRequest(t))
@@ -72,8 +73,8 @@ func TestWaitingAsToldIsAlwaysEnough(t *testing.T) {
 }
 
 func TestARefusalNamesLayerAndLimitAndNoKey(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{bucket("login", 1, time.Hour, 1)}})
-	s := serve(t, weirhttp.Handler(e, by(t, e, "login"))(ok))
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{fronttest.Bucket("login", 1, time.Hour, 1)}})
+	s := serve(t, weirhttp.Handler(e, fronttest.By(t, e, "login"))(ok))
 	const secret = "sk_live_4242"
 	resp, _ := get(t, s, "/", "X-Key", secret)
 	require.Equal(t, http.StatusOK, resp.StatusCode)
@@ -98,11 +99,11 @@ func TestARefusalNamesLayerAndLimitAndNoKey(t *testing.T) {
 
 func TestEveryLayerAnswersWithItsOwnStatus(t *testing.T) {
 	reading := func() ladder.Reading { return ladder.Reading{Value: 2, OK: true} }
-	clock := still()
-	e := newEngine(t, engine.Config{
+	clock := fronttest.Still()
+	e := fronttest.Engine(t, engine.Config{
 		Clock: clock, MaxEntries: 1000,
 		Limits: []engine.Limit{
-			bucket("requests", 1, time.Hour, 2),
+			fronttest.Bucket("requests", 1, time.Hour, 2),
 			{Name: "jobs", Kind: engine.InFlight, Max: 1, RetryAfter: 3 * time.Second},
 			{Name: "banned", Kind: engine.Block},
 		},
@@ -187,9 +188,9 @@ func TestEveryLayerAnswersWithItsOwnStatus(t *testing.T) {
 }
 
 func TestClosedIsTheServersFault(t *testing.T) {
-	l := bucket("otp", 1, time.Second, 1)
+	l := fronttest.Bucket("otp", 1, time.Second, 1)
 	l.Fail = engine.FailClosed
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{l}})
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{l}})
 	id, _ := e.Limit("otp")
 	b := policy.BinderFunc(func(policy.Attrs, []engine.Claim) engine.Request {
 		c := id.Claim(e.Key("a"))
@@ -202,7 +203,7 @@ func TestClosedIsTheServersFault(t *testing.T) {
 }
 
 func TestHeadCountsLikeGet(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{bucket("get", 1, time.Hour, 1)}})
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{fronttest.Bucket("get", 1, time.Hour, 1)}})
 	id, _ := e.Limit("get")
 	b := policy.BinderFunc(func(a policy.Attrs, dst []engine.Claim) engine.Request {
 		return engine.Request{Claims: append(dst, id.Claim(e.Key(a.Method())))}
@@ -235,8 +236,8 @@ func TestPreflightsAreFreeAndRefusalsReadable(t *testing.T) {
 		"the service's CORS outside": func(guard func(http.Handler) http.Handler) http.Handler { return cors(guard(ok)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{bucket("api", 1, time.Hour, 1)}})
-			s := serve(t, wrap(weirhttp.Handler(e, by(t, e, "api"), weirhttp.AllowOrigins(origin))))
+			e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{fronttest.Bucket("api", 1, time.Hour, 1)}})
+			s := serve(t, wrap(weirhttp.Handler(e, fronttest.By(t, e, "api"), weirhttp.AllowOrigins(origin))))
 			for range 5 {
 				resp, _ := do(t, s, http.MethodOptions, "/", "Origin", origin, "Access-Control-Request-Method", "GET")
 				require.Equal(t, http.StatusNoContent, resp.StatusCode)
@@ -250,8 +251,8 @@ func TestPreflightsAreFreeAndRefusalsReadable(t *testing.T) {
 		})
 	}
 	t.Run("what one further out has set stays", func(t *testing.T) {
-		e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "api", Kind: engine.Block}}})
-		h := weirhttp.Handler(e, by(t, e, "api"), weirhttp.AllowOrigins(origin))(ok)
+		e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "api", Kind: engine.Block}}})
+		h := weirhttp.Handler(e, fronttest.By(t, e, "api"), weirhttp.AllowOrigins(origin))(ok)
 		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Access-Control-Allow-Origin", "*")
 			h.ServeHTTP(w, r)
@@ -260,8 +261,8 @@ func TestPreflightsAreFreeAndRefusalsReadable(t *testing.T) {
 		require.Equal(t, []string{"*"}, resp.Header.Values("Access-Control-Allow-Origin"))
 	})
 	t.Run("other origins", func(t *testing.T) {
-		e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "api", Kind: engine.Block}}})
-		s := serve(t, weirhttp.Handler(e, by(t, e, "api"), weirhttp.AllowOrigins(origin))(ok))
+		e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "api", Kind: engine.Block}}})
+		s := serve(t, weirhttp.Handler(e, fronttest.By(t, e, "api"), weirhttp.AllowOrigins(origin))(ok))
 		resp, _ := get(t, s, "/", "Origin", "https://evil.example")
 		require.NotContains(t, resp.Header, "Access-Control-Allow-Origin")
 		// OPTIONS by itself is a request like any other.
@@ -271,13 +272,13 @@ func TestPreflightsAreFreeAndRefusalsReadable(t *testing.T) {
 }
 
 func TestProbesAreNeverLimited(t *testing.T) {
-	clock := still()
-	e := newEngine(t, engine.Config{
+	clock := fronttest.Still()
+	e := fronttest.Engine(t, engine.Config{
 		Clock: clock, MaxEntries: 1000,
-		Limits: []engine.Limit{bucket("daily", 1000, 24*time.Hour, 1000)},
+		Limits: []engine.Limit{fronttest.Bucket("daily", 1000, 24*time.Hour, 1000)},
 		Ladder: engine.Ladder{Signal: func() ladder.Reading { return ladder.Reading{Value: 2, OK: true} }},
 	})
-	h := weirhttp.Handler(e, by(t, e, "daily"), weirhttp.Exempt("/healthz", "/readyz"))(ok)
+	h := weirhttp.Handler(e, fronttest.By(t, e, "daily"), weirhttp.Exempt("/healthz", "/readyz"))(ok)
 	code := func(path string) int {
 		w := httptest.NewRecorder()
 		r := mustRequest(t)
@@ -303,11 +304,11 @@ type exempting struct{ policy.Binder }
 func (exempting) Exempt(a policy.Attrs) bool { return a.Route() == "GET /metrics" }
 
 func TestABinderCanExempt(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "api", Kind: engine.Block}}})
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "api", Kind: engine.Block}}})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", ok)
 	mux.Handle("GET /pay", ok)
-	s := serve(t, weirhttp.Handler(e, exempting{by(t, e, "api")}, weirhttp.Mux(mux))(mux))
+	s := serve(t, weirhttp.Handler(e, exempting{fronttest.By(t, e, "api")}, weirhttp.Mux(mux))(mux))
 	resp, _ := get(t, s, "/metrics")
 	require.Equal(t, 200, resp.StatusCode)
 	resp, _ = get(t, s, "/pay")
@@ -315,7 +316,7 @@ func TestABinderCanExempt(t *testing.T) {
 }
 
 func TestNilBinderMeetsTheProcessWideLayers(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Gate: engine.Gate{Capacity: 1}})
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Gate: engine.Gate{Capacity: 1}})
 	h := weirhttp.Handler(e, nil)
 	var inner int
 	h(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -328,8 +329,8 @@ func TestNilBinderMeetsTheProcessWideLayers(t *testing.T) {
 }
 
 func TestOwnRefusal(t *testing.T) {
-	e := newEngine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "banned", Kind: engine.Block}}})
-	s := serve(t, weirhttp.Handler(e, by(t, e, "banned"), weirhttp.RejectWith(
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{{Name: "banned", Kind: engine.Block}}})
+	s := serve(t, weirhttp.Handler(e, fronttest.By(t, e, "banned"), weirhttp.RejectWith(
 		func(w http.ResponseWriter, _ *http.Request, d engine.Decision) {
 			http.Error(w, "no: "+e.LimitName(d.Limit), weirhttp.Status(d))
 		}))(ok))

@@ -37,15 +37,16 @@ var rooms = map[string][]string{
 	"fleet/fleetredis": {"fleet", "github.com/redis/go-redis/v9"},
 	"fleet/fleettest":  {"fleet", "key"},
 
-	"internal/atom":      {},
-	"internal/collide":   {},
-	"internal/explore":   {"internal/atom"},
-	"internal/front":     {"engine", "policy"},
-	"internal/histories": {"github.com/anishathalye/porcupine"},
-	"internal/series":    {"engine"},
-	"internal/plant":     {"ladder"},
-	"internal/redistest": {},
-	"internal/arch":      {},
+	"internal/atom":            {},
+	"internal/collide":         {},
+	"internal/explore":         {"internal/atom"},
+	"internal/front":           {"engine", "policy"},
+	"internal/front/fronttest": {"engine", "policy", "github.com/stretchr/testify/require"},
+	"internal/histories":       {"github.com/anishathalye/porcupine"},
+	"internal/series":          {"engine"},
+	"internal/plant":           {"ladder"},
+	"internal/redistest":       {},
+	"internal/arch":            {},
 
 	"": {}, // the root is documentation
 }
