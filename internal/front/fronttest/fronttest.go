@@ -30,9 +30,9 @@ func Still() *engine.ManualClock {
 	return engine.NewManualClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 }
 
-// InFlight is a configuration of one limit: n at once.
+// InFlight is a configuration of one limit, n at once, for a thousand keys.
 func InFlight(name string, n int64) engine.Config {
-	return engine.Config{Limits: []engine.Limit{{Name: name, Kind: engine.InFlight, Max: n}}}
+	return engine.Config{Limits: []engine.Limit{{Name: name, Kind: engine.InFlight, Max: n}}, MaxEntries: 1000}
 }
 
 // Bucket is a token bucket.
