@@ -102,7 +102,7 @@ func FuzzEngine(f *testing.F) {
 // engineSeeds are tapes of every operation, made by a fixed generator.
 func engineSeeds() (seeds [][]byte) {
 	x := uint32(1)
-	for range 60 {
+	for range 300 {
 		b := make([]byte, 200)
 		for i := range b {
 			x = x*1664525 + 1013904223

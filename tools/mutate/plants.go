@@ -49,7 +49,7 @@ var plants = []plant{
 
 	// The engine.
 	{name: "a watching limit that would refuse holds a place", file: "engine/answer.go", find: "case s.refused && s.l.shared == nil:\n", with: "case false:\n", pkg: "./engine", run: "Shadow"},
-	{name: "a refusal is decided on the published time", file: "engine/admit.go", find: "if now, refused = e.lookAgain(f); refused {", with: "if refused {", pkg: "./fuzz", run: "FuzzEngine"},
+	{name: "a refusal is decided on the published time", file: "engine/admit.go", find: "if now, refused = e.lookAgain(f); refused {", with: "if refused {", pkg: "./engine", run: "StarvedTicker"},
 	{name: "a lost race is not undone", file: "engine/fail.go", find: "e.quietly(func() { e.undo(f, s) })", with: "_ = e.undo", pkg: "./engine", tags: "explore", run: "ExploreALostRace"},
 	{name: "a lost race keeps its place in the gate", file: "engine/fail.go", find: "\tt.n = 0\n\te.leave(t)\n", with: "\tt.n = 0\n", pkg: "./engine", tags: "explore", run: "ExploreALostRace"},
 	{name: "a ticket can be given back twice", file: "engine/ticket.go", find: "if atomic.SwapUint32(&t.done, 1) != 0 {", with: "if atomic.SwapUint32(&t.done, 1) > 1 {", pkg: "./engine", run: "Surplus|InFlightReturns|Soak"},
