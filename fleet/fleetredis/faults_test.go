@@ -41,7 +41,16 @@ func fault(t *testing.T, engines []*engine.Engine, lasts, after time.Duration, s
 			go do()
 		}
 	}
-	d := drive(engines, "api", 3*faultRate, begins+lasts+after, func(at time.Duration) {
+	d := &demand{phase: func(at time.Duration) int {
+		switch {
+		case at < begins:
+			return 0
+		case at < begins+lasts:
+			return 1
+		}
+		return 2
+	}}
+	d.drive(engines, "api", 3*faultRate, begins+lasts+after, func(at time.Duration) {
 		run(0, at, begins, set)
 		run(1, at, begins+lasts, heal)
 		most.Store(max(most.Load(), int64(runtime.NumGoroutine())))
@@ -58,7 +67,12 @@ func fault(t *testing.T, engines []*engine.Engine, lasts, after time.Duration, s
 			f.after = append(f.after, part)
 		}
 	}
-	t.Logf("before %.2f during %.2f after %.2f, slowest decision %v, goroutines %d, then %d", f.before, f.during, f.after, d.slowest, goroutines, most.Load())
+	t.Logf("before %.2f during %.2f after %.2f, goroutines %d, then %d", f.before, f.during, f.after, goroutines, most.Load())
+	// Times are told and not judged: that no decision waits for the store is held
+	// by TestNoDecisionWaitsForTheStore.
+	for i, phase := range []string{"before", "during", "after"} {
+		t.Logf("decisions %s: %v", phase, &d.took[i])
+	}
 	// Every shard has at most a few calls on its way, however long nobody answers.
 	require.Less(t, most.Load(), int64(goroutines+len(engines)*8+64))
 	within(t, 0.9, 1.1, f.before)

@@ -57,11 +57,18 @@ type demand struct {
 	offered   int64
 	byEngine  []int64
 	times     []time.Duration
-	slowest   time.Duration
+	took      [3]redistest.Took // by phase
+	phase     func(at time.Duration) int
 }
 
 func drive(engines []*engine.Engine, name string, rate float64, lasts time.Duration, each func(time.Duration)) *demand {
-	d := &demand{perSecond: make([]int64, int(lasts/time.Second)+1), byEngine: make([]int64, len(engines))}
+	d := &demand{phase: func(time.Duration) int { return 0 }}
+	d.drive(engines, name, rate, lasts, each)
+	return d
+}
+
+func (d *demand) drive(engines []*engine.Engine, name string, rate float64, lasts time.Duration, each func(time.Duration)) {
+	d.perSecond, d.byEngine = make([]int64, int(lasts/time.Second)+1), make([]int64, len(engines))
 	ids := make([]engine.LimitID, len(engines))
 	for i, e := range engines {
 		ids[i], _ = e.Limit(name)
@@ -72,7 +79,7 @@ func drive(engines []*engine.Engine, name string, rate float64, lasts time.Durat
 	for range pace.C {
 		at := time.Since(start)
 		if at >= lasts {
-			return d
+			return
 		}
 		if each != nil {
 			each(at)
@@ -81,7 +88,7 @@ func drive(engines []*engine.Engine, name string, rate float64, lasts time.Durat
 			i := rand.IntN(len(engines))
 			before := time.Now()
 			tk := engines[i].Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{ids[i].Claim(engines[i].Key("user"))}})
-			d.slowest = max(d.slowest, time.Since(before))
+			d.took[d.phase(at)].Add(time.Since(before))
 			d.offered++
 			if tk.OK() {
 				d.perSecond[int(at/time.Second)]++
@@ -91,7 +98,6 @@ func drive(engines []*engine.Engine, name string, rate float64, lasts time.Durat
 			tk.Done(engine.Success)
 		}
 	}
-	return d
 }
 
 // excess is the most that was admitted above burst + rate*W in any window W.
