@@ -93,7 +93,7 @@ func (e *Engine) grant(t *Ticket, f *frame) {
 
 // counted counts an admission, and now and then watches its ticket.
 func (e *Engine) counted(t *Ticket, class Class) {
-	n := e.tally().admitted[class].Add(1)
+	n := e.lane().admitted[class].Add(1)
 	if t.n > 0 && n%sampleEvery == 0 {
 		e.sample(t)
 	}
@@ -104,7 +104,7 @@ func (e *Engine) refuse(t *Ticket, class Class, p *plan, d Decision) {
 	t.d = d
 	switch {
 	case d.Limit != 0:
-		p.limits[d.Limit].ctl.tally(e.stripeMask).refused[class][d.Reason].Add(1)
+		p.limits[d.Limit].ctl.tally().refused[class][d.Reason].Add(1)
 	case d.Layer == Worker:
 		e.tally().ladder[class].Add(1)
 	case d.Layer == Fleet:

@@ -252,7 +252,13 @@ func orDefault(d time.Duration) time.Duration {
 
 // resize gives the gate its bounds. An adaptive capacity starts anew only when
 // its configuration changes.
-func (e *Engine) resize(old *plan, g Gate) {
+func (e *Engine) resize(old *plan, cfg Config) {
+	g := cfg.Gate
+	if g.Adaptive != nil || cfg.Sync != nil {
+		e.gate.Hold() // how many are inside is asked all the time, or leased
+	} else {
+		e.gate.Release()
+	}
 	if g.Adaptive == nil {
 		e.adaptive.Store(nil)
 		if g.Capacity > 0 {

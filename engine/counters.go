@@ -5,29 +5,41 @@ import (
 	"runtime"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/weir-go/weir/gate"
 )
 
 // Counters are plain atomics, striped so that goroutines on different cores
 // rarely meet on a cache line; Snapshot sums them.
 
-// stripes returns how many stripes to keep: a power of two.
-func stripes() int {
-	return 1 << bits.Len(uint(min(max(2*runtime.GOMAXPROCS(0), 4), 64)-1))
-}
-
-// stripe picks a stripe by where the caller's stack lies: goroutines that run
-// at the same moment have different stacks.
-func stripe(mask uint32) uint32 {
-	var here byte
-	return uint32(uintptr(unsafe.Pointer(&here))>>11) & mask
-}
-
-// tally counts what belongs to no limit.
-type tally struct {
+// lane is what every admitted request writes, on its way in and on its way out.
+type lane struct {
 	admitted     [numClasses]atomic.Uint64
 	unclassified atomic.Uint64
-	_            [64 - (numClasses+1)*8]byte
+	places       gate.Stripe
+	_            [64 - (numClasses+1)*8 - int(unsafe.Sizeof(gate.Stripe{}))]byte
+}
 
+// lanes is how many lanes there are: enough for two cores to be in the same one
+// seldom, few enough for the cache of a core that visits them all.
+const lanes = 1 << 6
+
+// tallies returns how many stripes to keep of counters that are written less: a
+// power of two.
+func tallies() int {
+	return 1 << bits.Len(uint(min(max(2*runtime.GOMAXPROCS(0), 4), lanes)-1))
+}
+
+// here picks a lane by where the caller's stack lies: goroutines that run at the
+// same moment have different stacks. Equally deep in two large stacks the last
+// bits of an address are alike, so all of it counts.
+func here() uint8 {
+	var here byte
+	return uint8(uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9e3779b97f4a7c15 >> 58)
+}
+
+// tally counts what layers 3 and 4 refuse.
+type tally struct {
 	gate, gateWould     [numClasses]atomic.Uint64
 	ladder, ladderWould [numClasses]atomic.Uint64
 	_                   [64 - (4*numClasses*8)%64]byte
@@ -40,9 +52,11 @@ type limitTally struct {
 	_              [64 - (2*numClasses*numReasons*8+8)%64]byte
 }
 
-func (e *Engine) tally() *tally { return &e.tallies[stripe(e.stripeMask)] }
+func (e *Engine) lane() *lane { return &e.lanes[here()%lanes] }
 
-func (c *control) tally(mask uint32) *limitTally { return &c.tallies[stripe(mask)] }
+func (e *Engine) tally() *tally { return &e.tallies[int(here())&(len(e.tallies)-1)] }
+
+func (c *control) tally() *limitTally { return &c.tallies[int(here())&(len(c.tallies)-1)] }
 
 // misuse counts broken contracts: rare, so not striped.
 type misuse struct {

@@ -16,16 +16,16 @@ import (
 // are safe for concurrent use.
 type Engine struct {
 	// What Admit reads and nobody writes often.
-	plan       atomic.Pointer[plan]
-	time       *timeline
-	table      *shard.Table
-	tallies    []tally
-	stripeMask uint32
-	precise    bool
-	hasher     key.Hasher
-	level      atomic.Uint64 // a ladder.Word
-	layerMode  [numLayers]atomic.Uint64
-	lease      atomic.Pointer[lease]
+	plan      atomic.Pointer[plan]
+	time      *timeline
+	table     *shard.Table
+	lanes     *[lanes]lane
+	tallies   []tally
+	precise   bool
+	hasher    key.Hasher
+	level     atomic.Uint64 // a ladder.Word
+	layerMode [numLayers]atomic.Uint64
+	lease     atomic.Pointer[lease]
 
 	gate     gate.Gate
 	adaptive atomic.Pointer[gate.Adaptive] // moves the gate's capacity, if configured
@@ -79,8 +79,10 @@ func New(cfg Config) (*Engine, error) {
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)
 	}
-	n := stripes()
-	e.tallies, e.stripeMask = make([]tally, n), uint32(n-1)
+	e.lanes, e.tallies = new([lanes]lane), make([]tally, tallies())
+	for i := range e.lanes {
+		e.gate.Join(&e.lanes[i].places)
+	}
 	e.names.Store(&[]*control{nil})
 	e.table = shard.New(cfg.MaxEntries, e.time)
 	e.ticker.init(e, cfg)
@@ -195,13 +197,35 @@ type lease struct {
 	refused atomic.Uint64
 }
 
-// enter takes a place in the gate, under the fleet's lease if there is one.
-func (e *Engine) enter(critical bool) bool {
-	l := e.lease.Load()
-	if l == nil {
-		return e.gate.Enter(critical)
+// enter takes a place in the gate for the ticket, under the fleet's lease if
+// there is one.
+func (e *Engine) enter(t *Ticket, critical bool) bool {
+	if l := e.lease.Load(); l != nil {
+		if !e.enterLeased(l, critical) {
+			return false
+		}
+	} else {
+		t.lane = here()
+		if !e.gate.EnterBy(e.places(t), critical) {
+			return false
+		}
 	}
-	return e.enterLeased(l, critical)
+	t.gate = gateOther
+	if critical {
+		t.gate = gateCritical
+	}
+	return true
+}
+
+// places is the stripe by which the ticket goes through the gate.
+func (e *Engine) places(t *Ticket) *gate.Stripe { return &e.lanes[t.lane%lanes].places }
+
+// leave gives the ticket's place in the gate back.
+func (e *Engine) leave(t *Ticket) {
+	if t.gate != gateNone {
+		e.gate.LeaveBy(e.places(t), t.gate == gateCritical)
+		t.gate = gateNone
+	}
 }
 
 // enterLeased reads the clock only for what the lease alone allows: after a

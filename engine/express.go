@@ -48,8 +48,10 @@ func (e *Engine) express(t *Ticket, req *Request, p *plan) bool {
 	if !ok {
 		return e.refuseExpress(t, req, p, l, now, [few]*shard.Slot{s}, false)
 	}
-	if pass, answered := e.layersExpress(t, req, p); !pass {
-		return answered
+	if p.gated || e.level.Load() != 0 {
+		if pass, answered := e.layersExpress(t, req, p); !pass {
+			return answered
+		}
 	}
 	if !s.Change(old, next) {
 		e.leave(t)
@@ -57,7 +59,7 @@ func (e *Engine) express(t *Ticket, req *Request, p *plan) bool {
 	}
 	t.e, t.open, t.tight = e, true, l
 	t.d.Remaining, t.d.Limit = int64(room), l.id
-	e.tally().admitted[req.Class].Add(1)
+	e.lane().admitted[req.Class].Add(1)
 	return true
 }
 
@@ -192,13 +194,9 @@ func (e *Engine) layersExpress(t *Ticket, req *Request, p *plan) (pass, answered
 	if e.layerMode[Fleet].Load() != uint64(Enforce) {
 		return false, false
 	}
-	if !e.enter(req.Class == Critical) {
+	if !e.enter(t, req.Class == Critical) {
 		e.refuse(t, req.Class, p, Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry})
 		return false, true
-	}
-	t.gate = gateOther
-	if req.Class == Critical {
-		t.gate = gateCritical
 	}
 	return true, false
 }

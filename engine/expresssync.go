@@ -70,16 +70,12 @@ func (e *Engine) trySynced(t *Ticket, req *Request, p *plan) bool {
 		if e.layerMode[Fleet].Load() != uint64(Enforce) {
 			return false
 		}
-		if !e.enter(req.Class == Critical) {
+		if !e.enter(t, req.Class == Critical) {
 			if l.shared.Peek(c.Key, now, c.Cost).Reason != Admitted {
 				return false
 			}
 			e.refuse(t, req.Class, p, Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry})
 			return true
-		}
-		t.gate = gateOther
-		if req.Class == Critical {
-			t.gate = gateCritical
 		}
 	}
 	step, h := l.shared.Take(c.Key, now, c.Cost)

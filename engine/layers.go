@@ -35,11 +35,7 @@ func (e *Engine) pass(t *Ticket, f *frame) bool {
 			return true
 		}
 	}
-	if e.enter(f.class == Critical) {
-		t.gate = gateOther
-		if f.class == Critical {
-			t.gate = gateCritical
-		}
+	if e.enter(t, f.class == Critical) {
 		return true
 	}
 	if act == watch {

@@ -23,7 +23,7 @@ func TestWhatIsWrittenLiesApartFromWhatIsRead(t *testing.T) {
 	const line = 64
 	gate := unsafe.Offsetof(e.gate) // pads its own words on both sides
 	for _, read := range []uintptr{
-		unsafe.Offsetof(e.plan), unsafe.Offsetof(e.time), unsafe.Offsetof(e.table), unsafe.Offsetof(e.tallies),
+		unsafe.Offsetof(e.plan), unsafe.Offsetof(e.time), unsafe.Offsetof(e.table), unsafe.Offsetof(e.lanes), unsafe.Offsetof(e.tallies),
 		unsafe.Offsetof(e.level), unsafe.Offsetof(e.layerMode), unsafe.Offsetof(e.lease),
 	} {
 		require.Less(t, read, gate)
@@ -32,6 +32,7 @@ func TestWhatIsWrittenLiesApartFromWhatIsRead(t *testing.T) {
 	require.GreaterOrEqual(t, unsafe.Sizeof(e.gate), uintptr(2*line))
 
 	// Stripes are whole lines, and the allocator begins blocks of whole lines at one.
+	require.Equal(t, uintptr(line), unsafe.Sizeof(lane{}))
 	require.Zero(t, unsafe.Sizeof(tally{})%line)
 	require.Zero(t, unsafe.Sizeof(limitTally{})%line)
 }

@@ -17,7 +17,7 @@ func (e *Engine) resolve(f *frame, p *plan, broken uint) (Decision, way) {
 	f.at, f.class = -1, req.Class
 	if f.class == ClassUnset || f.class > Critical {
 		f.class = p.deflt
-		f.count(&e.tally().unclassified)
+		f.count(&e.lane().unclassified)
 	}
 	if p.closed {
 		return Decision{}, undecidable

@@ -24,7 +24,7 @@ const shadowSample = 256
 func (e *Engine) wouldRefuse(f *frame, s *step, now int64) {
 	d := e.verdict(f, s, now)
 	e.told(f, s, now)
-	if n := s.l.ctl.tally(e.stripeMask).would[f.class][d.Reason].Add(1); n%shadowSample == 1 {
+	if n := s.l.ctl.tally().would[f.class][d.Reason].Add(1); n%shadowSample == 1 {
 		e.samples.TryEnqueue(shadowed{s.l.id, f.class, d.Reason, f.claim(s).Key, d.RetryAfter})
 	}
 }

@@ -123,12 +123,15 @@ func (e *Engine) Snapshot() Snapshot {
 	e.ticker.mu.Unlock()
 	for i := range e.tallies {
 		t := &e.tallies[i]
-		addAll(s.Admitted[:], t.admitted[:])
 		addAll(s.Gate.Refused[:], t.gate[:])
 		addAll(s.Gate.WouldRefuse[:], t.gateWould[:])
 		addAll(s.Ladder.Refused[:], t.ladder[:])
 		addAll(s.Ladder.WouldRefuse[:], t.ladderWould[:])
-		s.Unclassified += t.unclassified.Load()
+	}
+	for i := range e.lanes {
+		l := &e.lanes[i]
+		addAll(s.Admitted[:], l.admitted[:])
+		s.Unclassified += l.unclassified.Load()
 	}
 	if p.cfg.Sync != nil {
 		s.Fleet = p.cfg.Sync.Snapshot()

@@ -69,7 +69,7 @@ func (e *Engine) commit(f *frame, s *step, now int64) bool {
 func (e *Engine) take(s *step, now int64) bool {
 	r := e.table.Take(&s.Claim, now, s.l.overflow == OverflowShared)
 	if s.Overflowed || r == shard.NoRoom {
-		s.l.ctl.tally(e.stripeMask).overflow.Add(1)
+		s.l.ctl.tally().overflow.Add(1)
 	}
 	switch r {
 	case shard.Taken:

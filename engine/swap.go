@@ -128,7 +128,7 @@ func (e *Engine) install(cfg Config) error {
 		e.byName[name] = id
 	}
 	e.names.Store(&b.names)
-	e.resize(b.old, cfg.Gate)
+	e.resize(b.old, cfg)
 	for _, apply := range b.applied {
 		apply()
 	}
@@ -162,7 +162,7 @@ func (b *builder) add(cfg Limit) (LimitID, error) {
 			name:    cfg.Name,
 			own:     cfg.Mode,
 			salt:    b.e.rampSalt(cfg.Name),
-			tallies: make([]limitTally, b.e.stripeMask+1),
+			tallies: make([]limitTally, tallies()),
 		})
 		b.next.limits = append(b.next.limits, limit{})
 	}

@@ -14,6 +14,7 @@ import (
 const (
 	sampleWorkers = 100 * time.Millisecond
 	drainEvery    = 100 * time.Millisecond
+	spreadEvery   = 10 * time.Millisecond // places of the gate going apart
 	readCalendars = time.Second
 	wallStep      = 100 * time.Millisecond // more than this is a step of the wall clock, not its slew
 	wholeSweep    = time.Minute            // how soon counts of entries are renewed and table ids come free
@@ -36,12 +37,12 @@ type ticker struct {
 	began  int64 // when the ladder last started anew
 	lost   bool  // there has been no reading for Law.Grace, and that is logged
 
-	last, sampled, stepped, drained, dated int64
-	wall                                   time.Time
-	sweepDebt                              float64
-	faults                                 uint64
-	unguarded                              int64 // guarded by mu
-	real                                   bool
+	last, sampled, stepped, drained, dated, spread int64
+	wall                                           time.Time
+	sweepDebt                                      float64
+	faults                                         uint64
+	unguarded                                      int64 // guarded by mu
+	real                                           bool
 }
 
 func (t *ticker) init(e *Engine, cfg Config) {
@@ -51,7 +52,7 @@ func (t *ticker) init(e *Engine, cfg Config) {
 	if t.real {
 		t.sched = ladder.NewSchedLatency()
 	}
-	t.sampled, t.stepped, t.drained, t.dated = math.MinInt64/2, math.MinInt64/2, math.MinInt64/2, math.MinInt64/2
+	t.sampled, t.stepped, t.drained, t.dated, t.spread = math.MinInt64/2, math.MinInt64/2, math.MinInt64/2, math.MinInt64/2, math.MinInt64/2
 }
 
 // due reports whether something is to be done again, and notes that it is done.
@@ -84,6 +85,9 @@ func (e *Engine) tick(now int64) {
 	if a := e.adaptive.Load(); a != nil {
 		g := p.cfg.Gate
 		e.gate.Resize(gate.Allocation(a.Limit(), g.Reserve), g.HardCap)
+	}
+	if due(&t.spread, now, spreadEvery) {
+		e.gate.Spread()
 	}
 	e.quietly(func() { e.followWall(p, now) })
 	e.sweep(p, now-t.last)

@@ -22,6 +22,7 @@ type Ticket struct {
 	decided bool
 	open    bool // admitted: something may be owed
 	gate    uint8
+	lane    uint8 // by which it came through the gate
 	n       uint8
 	since   int64  // when it was admitted, where that is needed
 	cell    uint16 // of the sample of open tickets, plus one
@@ -145,7 +146,7 @@ func (t *Ticket) Done(o Outcome) {
 	}
 	// The ticket stays as it is: another call to Done may be reading it.
 	if t.gate != gateNone {
-		e.gate.Leave(t.gate == gateCritical)
+		e.gate.LeaveBy(e.places(t), t.gate == gateCritical)
 	}
 	if t.cell != 0 {
 		e.open[t.cell-1].limit.Store(0)
@@ -225,14 +226,6 @@ func (e *Engine) giveBack(h *hold) {
 				l.shared.Done(h.word, h.cost)
 			}
 		})
-	}
-}
-
-// leave gives the ticket's place in the gate back.
-func (e *Engine) leave(t *Ticket) {
-	if t.gate != gateNone {
-		e.gate.Leave(t.gate == gateCritical)
-		t.gate = gateNone
 	}
 }
 

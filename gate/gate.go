@@ -6,17 +6,30 @@ import (
 	"github.com/weir-go/weir/internal/atom"
 )
 
-// Gate counts the requests inside. Its methods are safe for concurrent use and
-// do not allocate. The zero value admits nothing.
+// Gate counts the requests inside. Its methods are safe for concurrent use, but
+// for Join, and do not allocate. The zero value admits nothing.
 type Gate struct {
-	_      [64]byte // the word has its cache line to itself
-	word   atom.Uint64
+	_      [64]byte    // the word has its cache line to itself
+	word   atom.Uint64 // [critical 32 | other 31 | apart 1]
 	_      [56]byte
 	limits atom.Uint64 // [hard cap 32 | allocation 32]; read often, written rarely
 	_      [56]byte
+
+	// What follows is for a gate whose places lie apart; see stripe.go.
+	mu      atom.Mutex // held where places go apart and come together
+	stripes []*Stripe
+	held    bool // together, until Release
 }
 
-const half = 1<<32 - 1
+const (
+	half = 1<<32 - 1
+	// What the word counts in. Critical requests are counted modulo 2^32.
+	oneCritical = 1 << 32
+	oneOther    = 1 << 1
+	// apart: some of those that the word counts as others may have left, and their
+	// places lie in stripes.
+	apart = 1
+)
 
 // Allocation is how many non-critical requests a capacity with a reserve lets
 // in: floor((1-reserve)*capacity), forgiving the last bit of the reserve's
@@ -29,7 +42,14 @@ func Allocation(capacity int, reserve float64) int {
 // requests in all may be inside. Both are 0 to 2^31-1. When fewer fit than are
 // inside, nothing is admitted until they have left.
 func (g *Gate) Resize(allocation, hardCap int) {
-	g.limits.Store(pack(allocation, hardCap))
+	limits := pack(allocation, hardCap)
+	if g.limits.Load() == limits {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.gather() // what lies in stripes is let in without a look at the limits
+	g.limits.Store(limits)
 }
 
 func pack(allocation, hardCap int) uint64 {
@@ -48,17 +68,22 @@ func (g *Gate) Enter(critical bool) bool {
 		// others have left.
 		w := g.word.Load()
 		next, ok := enter(w, g.limits.Load(), critical)
-		if !ok {
+		switch {
+		case ok:
+			if g.word.CompareAndSwap(w, next) {
+				return true
+			}
+		case w&apart == 0:
 			return false
-		}
-		if g.word.CompareAndSwap(w, next) {
-			return true
+		default:
+			g.together()
 		}
 	}
 }
 
 // EnterWithin is Enter with an allocation and a hard cap (0: none) other than
-// Resize's, for as long as somebody else lends them.
+// Resize's, for as long as somebody else lends them. The gate must be held
+// together.
 func (g *Gate) EnterWithin(critical bool, allocation, hardCap int) bool {
 	limits := pack(allocation, hardCap)
 	for {
@@ -75,39 +100,38 @@ func (g *Gate) EnterWithin(critical bool, allocation, hardCap int) bool {
 
 // Fits reports whether Enter would let the request in now, and takes nothing.
 func (g *Gate) Fits(critical bool) bool {
-	w := g.word.Load()
-	_, ok := enter(w, g.limits.Load(), critical)
-	return ok
+	for {
+		w := g.word.Load()
+		if _, ok := enter(w, g.limits.Load(), critical); ok || w&apart == 0 {
+			return ok
+		}
+		g.together()
+	}
 }
 
 // enter is the step: both caps are checked on one word, so no interleaving of
 // entries and leaves can pass one of them.
 func enter(w, limits uint64, critical bool) (uint64, bool) {
-	c, o := w>>32, w&half
+	c, o, hard := w>>32, w&half/oneOther, limits>>32
 	switch {
-	case c+o >= limits>>32:
+	case hard != half && c+o >= hard:
 		return w, false
 	case critical:
-		return w + 1<<32, true
+		return w + oneCritical, true
 	case o >= limits&half:
 		return w, false
 	}
-	return w + 1, true
+	return w + oneOther, true
 }
 
 // Leave gives the place back. The caller has entered with the same argument.
-func (g *Gate) Leave(critical bool) {
-	if critical {
-		g.word.Add(^uint64(1<<32 - 1))
-		return
-	}
-	g.word.Add(^uint64(0))
-}
+func (g *Gate) Leave(critical bool) { g.word.Add(-one(critical)) }
 
-// Inside returns how many are inside.
-func (g *Gate) Inside() (critical, other int) {
-	w := g.word.Load()
-	return int(w >> 32), int(w & half)
+func one(critical bool) uint64 {
+	if critical {
+		return oneCritical
+	}
+	return oneOther
 }
 
 // Limits returns what Resize set last; hardCap is 0 for none.

@@ -55,29 +55,28 @@ func (h *Hasher) Key(parts ...string) Key {
 	}
 	// Each part is hashed where it lies. Joining them first in a buffer costs more
 	// than the hashing: it is read back before the stores have settled.
-	first := parts[0]
-	k := Key{P: xxhash.Sum64String(first)}
-	if h.sip {
-		k.H = h.siphash(first)
-	} else {
-		k.H = maphash.String(h.seed, first)
+	k := Key{H: h.secret(parts[0]), P: xxhash.Sum64String(parts[0])}
+	if len(parts) == 1 {
+		return k
 	}
-	if len(parts) > 1 {
-		h.more(&k, parts[1:])
+	return h.more(k, parts[1:])
+}
+
+// more joins the further parts to the key.
+func (h *Hasher) more(k Key, parts []string) Key {
+	for _, p := range parts {
+		k.H = h.join(k.H, h.secret(p))
+		k.P = joinPublic(k.P, xxhash.Sum64String(p))
 	}
 	return k
 }
 
-// more joins the further parts to the key.
-func (h *Hasher) more(k *Key, parts []string) {
-	for _, p := range parts {
-		if h.sip {
-			k.H = h.join(k.H, h.siphash(p))
-		} else {
-			k.H = h.join(k.H, maphash.String(h.seed, p))
-		}
-		k.P = joinPublic(k.P, xxhash.Sum64String(p))
+// secret is the keyed hash of one part.
+func (h *Hasher) secret(part string) uint64 {
+	if h.sip {
+		return h.siphash(part)
 	}
+	return maphash.String(h.seed, part)
 }
 
 func (h *Hasher) siphash(s string) uint64 {

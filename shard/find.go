@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"github.com/weir-go/weir/bucket"
@@ -22,13 +23,13 @@ func (t *Table) Find(h uint64, id uint8) (at uint32, word uint64) {
 
 // Home returns the line in which the words of a key are looked for first.
 func (t *Table) Home(h uint64) *Line {
-	_, first, in := t.home(h)
-	return &t.lines[first+in]
+	ln, _ := bits.Mul64(h, t.all)
+	return &t.lines[ln]
 }
 
 // Slot returns the slot of the line that has the tag, or nil.
 func (l *Line) Slot(tag uint64) *Slot {
-	s := &l.slots[which(l, tag)%slotsPerLine]
+	s := l.pick(tag)
 	if s.tag.Load() != tag {
 		return nil
 	}
@@ -114,32 +115,32 @@ func (t *Table) wrap(in uint64) uint64 {
 	return in
 }
 
-// scan looks for the tag in one line. Which of the four slots a key lies in is
-// chance, so it is selected without a branch: one that the processor can't
-// foresee costs more than all four compares. The second load of the tag is what
-// makes the word the key's: between the two the slot has not changed hands.
+// scan looks for the tag in one line. The second load of the tag is what makes
+// the word the key's: between the two the slot has not changed hands.
 func (t *Table) scan(tag, ln uint64) (uint32, uint64) {
-	l := &t.lines[ln]
-	i := 6 - differs(l.slots[1].tag.Load(), tag) - 2*differs(l.slots[2].tag.Load(), tag) - 3*differs(l.slots[3].tag.Load(), tag)
-	s := &l.slots[i%slotsPerLine]
-	if s.tag.Load() != tag {
+	s := t.lines[ln].Slot(tag)
+	if s == nil {
 		return None, 0
 	}
 	if w := s.word.Load(); s.tag.Load() == tag {
-		return uint32(ln)*slotsPerLine + uint32(i), w
+		return t.Index(s), w
 	}
 	return None, 0
 }
 
-// which returns the slot of the line that has the tag, or any if none has.
-func which(l *Line, tag uint64) uint64 {
-	return 6 - differs(l.slots[1].tag.Load(), tag) - 2*differs(l.slots[2].tag.Load(), tag) - 3*differs(l.slots[3].tag.Load(), tag)
+// pick returns the slot of the line that has the tag, or any if none has. Which
+// of the four a key lies in is chance, and a branch that the processor can't
+// foresee costs more than all the compares: these become conditional moves.
+func (l *Line) pick(tag uint64) *Slot {
+	return &l.slots[(l.slots[1].has(tag)+2*l.slots[2].has(tag)+3*l.slots[3].has(tag))%slotsPerLine]
 }
 
-// differs is 1 if a and b differ, else 0.
-func differs(a, b uint64) uint64 {
-	x := a ^ b
-	return (x | -x) >> 63
+// has is 1 if the slot has the tag, else 0.
+func (s *Slot) has(tag uint64) (n uint) {
+	if s.tag.Load() == tag {
+		n = 1
+	}
+	return n
 }
 
 func (t *Table) reachOf(ln uint64) uint64 {

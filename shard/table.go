@@ -51,6 +51,7 @@ type Table struct {
 
 	shardShift uint   // H >> shardShift is the shard
 	perShard   uint64 // lines in each
+	all        uint64 // lines in all of them
 	main       uint64 // slots before the overflow words
 	clock      Clock
 
@@ -95,6 +96,7 @@ func New(entries int, clock Clock) *Table {
 		mus:        make([]mutex, shards),
 		shardShift: uint(64 - bits.Len64(shards) + 1),
 		perShard:   per,
+		all:        per * shards,
 		main:       per * shards * slotsPerLine,
 		clock:      clock,
 	}
@@ -110,7 +112,8 @@ func (t *Table) Bytes() int {
 // home returns the shard of a key, its first line and the key's line in it.
 func (t *Table) home(h uint64) (shard, first, in uint64) {
 	shard = h >> t.shardShift
-	return shard, shard * t.perShard, (h >> 24 & (1<<32 - 1)) * t.perShard >> 32
+	ln, _ := bits.Mul64(h, t.all)
+	return shard, shard * t.perShard, ln - shard*t.perShard
 }
 
 func TagOf(h uint64, id uint8) uint64 { return h<<8 | uint64(id) }

@@ -12,6 +12,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 31, "rounds of every measurement")
 	flag.DurationVar(&o.lap, "lap", 20*time.Millisecond, "length of a lap")
 	flag.BoolVar(&o.full, "full", false, "measure memory and garbage collection with 10 million states instead of 1 million")
+	flag.StringVar(&o.only, "only", "", "measure this subject alone: scaling, refusal, fleet, memory, garbage collection, floor or storm")
 	jsonPath := flag.String("json", "", "also write the figures to this file")
 	flag.Parse()
 	if o.rounds < 1 || o.lap <= 0 || flag.NArg() > 0 {
@@ -35,6 +36,7 @@ type options struct {
 	rounds int
 	lap    time.Duration
 	full   bool
+	only   string
 }
 
 // states is the number of states for the figures that need many.

@@ -25,11 +25,17 @@ func measure(o options) (*laps.Report, error) {
 		{"floor", floor},
 		{"storm", storm},
 	} {
+		if o.only != "" && o.only != subject.name {
+			continue
+		}
 		start := time.Now()
 		if err := subject.run(o, r); err != nil {
 			return nil, fmt.Errorf("%s: %w", subject.name, err)
 		}
 		fmt.Fprintf(os.Stderr, "%s: %.0f s\n", subject.name, time.Since(start).Seconds())
+	}
+	if len(r.Budgets) == 0 {
+		return nil, fmt.Errorf("only %q: there is no such subject", o.only)
 	}
 	return r, nil
 }

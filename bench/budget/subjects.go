@@ -41,6 +41,7 @@ func scaling(o options, r *laps.Report) error {
 		})
 		r.Figure("four layers, "+n+" keys, one core", "ns", laps.NS(out[2]))
 		r.Figure("four layers, "+n+" keys, two cores, of each core", "ns", laps.NS(out[0]))
+		r.Figure("two engines that share nothing, "+n+" keys, of each core", "ns", laps.NS(out[1]))
 		perSecond := make([]float64, len(out[2]))
 		for i, l := range out[2] {
 			perSecond[i] = 1e3 / l.NS

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-go/weir/bench/internal/cores"
 	"github.com/weir-go/weir/bench/internal/cputime"
 	"github.com/weir-go/weir/bench/internal/workload"
 )
@@ -40,7 +41,7 @@ const parts = 4
 // On one core the time is the processor's, which stands still while something
 // else has the core; whatever the contestant does besides, such as collecting
 // garbage, is in it. On several it is the time on the wall, since waiting for
-// one another counts there. It is that of the fastest quarter of the lap:
+// one another counts there, and each goroutine has a core to itself. It is that of the fastest quarter of the lap:
 // whatever disturbs only ever adds.
 func (r *Runner) Lap(decisions int) (Lap, error) {
 	if r.at == nil {
@@ -90,6 +91,7 @@ func (r *Runner) run(each int) (time.Duration, int) {
 	ready.Add(r.Cores)
 	for c := range r.Cores {
 		done.Go(func() {
+			cores.Take(c)
 			ready.Done()
 			<-gate
 			wrong[c*16] = r.core(c, each)
