@@ -59,6 +59,7 @@ type demand struct {
 	times     []time.Duration
 	took      [3]redistest.Took // by phase
 	phase     func(at time.Duration) int
+	where     func(at time.Duration) int // engine; nil: any
 }
 
 func drive(engines []*engine.Engine, name string, rate float64, lasts time.Duration, each func(time.Duration)) *demand {
@@ -86,6 +87,9 @@ func (d *demand) drive(engines []*engine.Engine, name string, rate float64, last
 		}
 		for ; sent < rate*at.Seconds(); sent++ {
 			i := rand.IntN(len(engines))
+			if d.where != nil {
+				i = d.where(at)
+			}
 			before := time.Now()
 			tk := engines[i].Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{ids[i].Claim(engines[i].Key("user"))}})
 			d.took[d.phase(at)].Add(time.Since(before))
