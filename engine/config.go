@@ -67,8 +67,8 @@ type Limit struct {
 	Max        int64         // InFlight: how many at once, 1 to 16,777,214
 	RetryAfter time.Duration // InFlight: what a refusal tells the client; 0 is 1 s
 
-	// PostPaid, for a TokenBucket: a claim's cost is an estimate that is held
-	// until Settle or Done names the real one.
+	// PostPaid, for a TokenBucket or a Quota: a claim's cost is an estimate, held
+	// (of a Quota: charged) until Settle or Done names the real one.
 	PostPaid bool
 
 	Mode     Mode
@@ -112,7 +112,18 @@ type WorkerStats struct {
 }
 
 // Config is everything an Engine is made of. It is data: it can be compared,
-// printed and swapped.
+// printed and swapped. Nothing is required; a service often needs no more than
+//
+//	engine.Config{
+//		Limits: []engine.Limit{
+//			{Name: "api", Rate: 100, Per: time.Second, Burst: 200},    // of each key
+//			{Name: "running", Kind: engine.InFlight, Max: 20},         // of each key
+//		},
+//		Gate: engine.Gate{Capacity: 200, Reserve: 0.2}, // of the process
+//	}
+//
+// The zero Config has no limits and no gate; its ladder follows the scheduler's
+// latency. Ladder{Mode: Off} leaves that out too.
 type Config struct {
 	Limits []Limit
 	Gate   Gate

@@ -25,6 +25,24 @@
 //   - Admit and Done never wait on anybody and allocate nothing.
 //   - Done works after Close, after Swap and after its limit was removed.
 //
+// # Which verb
+//
+// Behind HTTP or gRPC none of them: weirhttp and weirgrpc ask and give back. Most
+// others want Admit and a deferred Done, or Do, which is both around a function.
+// They differ in what happens to a request that may not start: Admit and Do
+// refuse it, for a server that answers at once; Wait asks again until the
+// context ends, for jobs and clients that have time. Peek is Admit without
+// effect, for a look ahead; Explain says what every limit and layer makes of a
+// request, for people.
+//
+// # Testing a service that uses it
+//
+// Give the engine a ManualClock and move it: limits refill, the ladder ticks
+// and quotas end in the test's own goroutine, with no sleep. With a Secret
+// that stays the same, ramps and sheds hit the same keys in every run.
+//
+// # Limits, keys and classes
+//
 // Limits, keys and classes are the caller's: see [Config], [Request] and [Class].
 // Time is published about once a millisecond; what that means is said at
 // [Config.PreciseClock] and, with the bound that follows, in docs/design.md.
