@@ -35,6 +35,7 @@ type Fleet struct {
 	rand   *rand.Rand
 	boot   Boot
 	lanes  []*lane
+	due    []dueKey // of the batch that is being built
 	ledger ledger
 	stats  stats
 	ticked atomic.Int64 // when the last tick was

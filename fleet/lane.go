@@ -55,7 +55,7 @@ const (
 // build makes the lane's next batch of at most n keys; false: nothing is due.
 func (f *Fleet) build(ln *lane, now int64, n int) bool {
 	limits := *f.table.limits.Load()
-	var due []dueKey
+	due := f.due[:0]
 	kept := ln.queue[:0]
 	for _, i := range ln.queue {
 		mu := f.table.lock(i)
@@ -75,7 +75,7 @@ func (f *Fleet) build(ln *lane, now int64, n int) bool {
 			due = append(due, d)
 		}
 	}
-	ln.queue = kept
+	ln.queue, f.due = kept, due
 	ln.more = len(due) > n
 	if ln.more {
 		slices.SortFunc(due, func(a, b dueKey) int {
