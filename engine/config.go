@@ -116,8 +116,8 @@ type WorkerStats struct {
 //
 //	engine.Config{
 //		Limits: []engine.Limit{
-//			{Name: "api", Rate: 100, Per: time.Second, Burst: 200},    // of each key
-//			{Name: "running", Kind: engine.InFlight, Max: 20},         // of each key
+//			{Name: "api", Rate: 100, Per: time.Second, Burst: 200}, // of each key
+//			{Name: "running", Kind: engine.InFlight, Max: 20},      // of each key
 //		},
 //		Gate: engine.Gate{Capacity: 200, Reserve: 0.2}, // of the process
 //	}
