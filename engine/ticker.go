@@ -12,13 +12,16 @@ import (
 )
 
 const (
-	sampleWorkers = 100 * time.Millisecond
-	drainEvery    = 100 * time.Millisecond
-	spreadEvery   = 10 * time.Millisecond // places of the gate going apart
+	sampleWorkers = 100 * time.Millisecond // ten make a reading of the ladder's tick
+	drainEvery    = 100 * time.Millisecond // notes to the log: what a person sees as at once
+	spreadEvery   = 10 * time.Millisecond  // places of the gate going apart
 	readCalendars = time.Second
 	wallStep      = 100 * time.Millisecond // more than this is a step of the wall clock, not its slew
 	wholeSweep    = time.Minute            // how soon counts of entries are renewed and table ids come free
-	maxSweep      = 64                     // lines a tick of the real clock
+	// maxSweep is how many lines a tick of the real clock visits at most. Every
+	// millisecond, that is a table of 9 million entries in a minute (2.4 to a line);
+	// a larger one takes longer, and New refuses rules that do not allow it.
+	maxSweep = 64
 )
 
 // ticker does what is done by time and not by request. One goroutine runs it,

@@ -8,18 +8,26 @@ import (
 )
 
 const (
+	// A slot is a tag and a word, 16 bytes: four are a cache line of 64, and a key
+	// that lies at home costs one miss.
 	slotsPerLine = 4
 	// window is how many lines after its home a key may lie in. First fit over 16
 	// lines overflows 4 in a million keys at 60 % fill; two candidate lines, 2 to
 	// 7 % at 70 %.
 	window = 16
-	// reachBits are kept per line: how far the keys at home there have ever lain.
+	// reachBits are kept per line: how far the keys at home there have ever lain,
+	// 0 to window-1. Of 16 lines they are one word, of 128 one cache line.
 	reachBits    = 4
 	reachPerWord = 64 / reachBits
-	maxShards    = 64
-	// overflowSlots are the words per table id that keys without room share.
+	// maxShards is over how many mutexes births are spread: of sixteen cores that
+	// all meet a new key, one finds its mutex free (63/64)^15, four times in five.
+	// Known keys meet none.
+	maxShards = 64
+	// overflowSlots are the words per table id that keys without room share: of a
+	// flood of keys, one meets an eighth. For all ids they are 32 KB.
 	overflowSlots = 8
-	maxIDs        = 256
+	// maxIDs is what the low byte of a tag tells apart; 0 is an empty slot.
+	maxIDs = 256
 )
 
 // Slot is the place of one word: its tag says whose it is, and by which rule it
