@@ -39,23 +39,22 @@ func (f *Fleet) answered(ln *lane, b *Batch, sent, now int64) {
 	limits := *f.table.limits.Load()
 	ln.debt, ln.share = 0, 0
 	for j, i := range ln.index {
-		mu := f.table.lock(i)
-		e, s := &f.table.entries[i], &f.table.sides[i]
-		s.flying = false
-		s.ack = s.sent
-		l, it := limits[e.limit.Load()], &b.Items[j]
-		switch it.Op {
-		case OpLease, OpQuota:
-			l.gotLease(it, b.Answers[j], e, s, now)
-		case OpHold:
-			l.gotHold(it, b.Answers[j], e, s, ln.made)
-		default:
-			l.gotShare(it, b.Answers[j], e, s, b.Now, sent, now)
-		}
-		s.replied, s.base = now, b.Now
-		ln.debt += s.debt
-		ln.share += s.share / float64(len(ln.index))
-		mu.Unlock()
+		f.table.locked(i, func(e *entry, s *side) {
+			s.flying = false
+			s.ack = s.sent
+			l, it := limits[e.limit.Load()], &b.Items[j]
+			switch it.Op {
+			case OpLease, OpQuota:
+				l.gotLease(it, b.Answers[j], e, s, now)
+			case OpHold:
+				l.gotHold(it, b.Answers[j], e, s, ln.made)
+			default:
+				l.gotShare(it, b.Answers[j], e, s, b.Now, sent, now)
+			}
+			s.replied, s.base = now, b.Now
+			ln.debt += s.debt
+			ln.share += s.share / float64(len(ln.index))
+		})
 	}
 }
 
@@ -145,9 +144,7 @@ func (ln *lane) grants() bool {
 // drop forgets the batch.
 func (f *Fleet) drop(ln *lane) {
 	for _, i := range ln.index {
-		mu := f.table.lock(i)
-		f.table.sides[i].flying = false
-		mu.Unlock()
+		f.table.locked(i, func(_ *entry, s *side) { s.flying = false })
 	}
 	ln.index, ln.open = ln.index[:0], false
 }
@@ -180,10 +177,10 @@ func (f *Fleet) eachOf(ln *lane, do func(*limit, *entry, *side)) {
 		if e.limit.Load() == 0 {
 			continue
 		}
-		mu := f.table.lock(uint32(i))
-		if s := &f.table.sides[i]; int(s.lane) == ln.id && e.limit.Load() != 0 {
-			do(limits[e.limit.Load()], e, s)
-		}
-		mu.Unlock()
+		f.table.locked(uint32(i), func(e *entry, s *side) {
+			if int(s.lane) == ln.id && e.limit.Load() != 0 {
+				do(limits[e.limit.Load()], e, s)
+			}
+		})
 	}
 }

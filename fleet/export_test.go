@@ -71,5 +71,16 @@ func (f *Fleet) Farewell() (calls []*Call) {
 	return calls
 }
 
+// Watchdog starts what looks after a loop, which there is none of.
+func (f *Fleet) Watchdog() (stop func()) {
+	f.loop.stop = make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.watch()
+	}()
+	return func() { close(f.loop.stop); <-ended }
+}
+
 // Entry is the state of a key.
 type Entry = entry

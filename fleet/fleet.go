@@ -194,13 +194,12 @@ func (f *Fleet) collect() {
 		e := &f.table.entries[i]
 		next = e.link.Load()
 		e.link.Store(linkTaken) // only who has taken it from the stack may write it
-		mu := f.table.lock(i)
-		s := &f.table.sides[i]
-		if !s.queued {
-			s.queued = true
-			ln := f.lanes[s.lane]
-			ln.queue = append(ln.queue, i)
-		}
-		mu.Unlock()
+		f.table.locked(i, func(_ *entry, s *side) {
+			if !s.queued {
+				s.queued = true
+				ln := f.lanes[s.lane]
+				ln.queue = append(ln.queue, i)
+			}
+		})
 	}
 }

@@ -58,22 +58,15 @@ func (f *Fleet) build(ln *lane, now int64, n int) bool {
 	due := f.due[:0]
 	kept := ln.queue[:0]
 	for _, i := range ln.queue {
-		mu := f.table.lock(i)
-		e, s := &f.table.entries[i], &f.table.sides[i]
-		l := limits[e.limit.Load()]
-		d, wanted, stay := l.due(e, s, now)
-		if d.i = i; wanted && ln.since != 0 && s.out && now < ln.resume {
-			wanted = false
-		}
-		if stay {
-			kept = append(kept, i)
-		} else {
-			s.queued = false
-		}
-		mu.Unlock()
-		if wanted {
-			due = append(due, d)
-		}
+		f.table.locked(i, func(e *entry, s *side) {
+			d, wanted, stay := limits[e.limit.Load()].due(e, s, now)
+			if d.i = i; wanted && !(ln.since != 0 && s.out && now < ln.resume) {
+				due = append(due, d)
+			}
+			if s.queued = stay; stay {
+				kept = append(kept, i)
+			}
+		})
 	}
 	ln.queue, f.due = kept, due
 	ln.more = len(due) > n

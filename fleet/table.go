@@ -236,3 +236,11 @@ func (t *table) lock(i uint32) *sync.Mutex {
 	mu.Lock()
 	return mu
 }
+
+// locked runs do on an entry under its region's lock, which a fault of do does
+// not leave locked: a request with a new key would wait for it.
+func (t *table) locked(i uint32, do func(*entry, *side)) {
+	mu := t.lock(i)
+	defer mu.Unlock()
+	do(&t.entries[i], &t.sides[i])
+}

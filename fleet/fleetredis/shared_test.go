@@ -2,7 +2,6 @@ package fleetredis_test
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -122,45 +121,4 @@ func TestSwapOfASharedLimit(t *testing.T) {
 		ttl := client.PTTL(context.Background(), names[0]).Val()
 		return ttl > 5*time.Second && ttl <= 70*time.Second
 	}, 5*time.Second, 20*time.Millisecond)
-}
-
-// TestReport prints what a fleet of engines in this process admits and costs. It
-// is for docs, and runs in full only.
-func TestReport(t *testing.T) {
-	if !full() {
-		t.Skip("WEIR_FLEET=full prints the table")
-	}
-	fmt.Println("| instances | offered | admitted/limit | calls/s | server CPU |")
-	for _, n := range []int{2, 10, 50} {
-		for _, times := range []float64{0.8, 3} {
-			srv := redistest.Start(t)
-			engines := fleetOf(t, n, limits(), srv.Addr)
-			heard(t, engines, n)
-			client := redis.NewClient(&redis.Options{Addr: srv.Addr})
-			cpu := func() (s float64) {
-				m, err := client.InfoMap(context.Background(), "cpu").Result()
-				require.NoError(t, err)
-				var user, sys float64
-				_, _ = fmt.Sscan(m["CPU"]["used_cpu_user"], &user)
-				_, _ = fmt.Sscan(m["CPU"]["used_cpu_sys"], &sys)
-				return user + sys
-			}
-			calls := func() (n uint64) {
-				for _, e := range engines {
-					n += e.Snapshot().Fleet.Acked
-				}
-				return n
-			}
-			drive(engines, "api", times*faultRate, 2*time.Second, nil)
-			c, k := cpu(), calls()
-			d := drive(engines, "api", times*faultRate, 8*time.Second, nil)
-			var sum int64
-			for _, x := range d.perSecond {
-				sum += x
-			}
-			fmt.Printf("| %d | %.1f r | %.4f | %.0f and %d beats | %.1f %% |\n", n, times, float64(sum)/8/min(faultRate, times*faultRate),
-				float64(calls()-k)/8, 10*n, 100*(cpu()-c)/8)
-			_ = client.Close()
-		}
-	}
 }
