@@ -27,6 +27,14 @@ func steady(t *testing.T, n int, l engine.Limit) (*world, *load) {
 
 func mean(x []int64) float64 { return float64(sum(x)) / float64(len(x)) }
 
+// behind makes a replica the store that has none of the last writes.
+func behind(lag int64) func(*world) {
+	return func(w *world) {
+		old := w.store.Clone()
+		w.after(lag, func() { w.store = old })
+	}
+}
+
 // Whatever the store forgets or repeats, the fleet goes on admitting its limit.
 func TestFleetFaults(t *testing.T) {
 	for _, n := range []int{2, 10} {
@@ -35,12 +43,14 @@ func TestFleetFaults(t *testing.T) {
 			low, high float64 // of the mean over 10 s
 			min, max  float64 // of any second
 		}{
-			"none":                     {func(*world) {}, 0.99, 1.01, 0.95, 1.05},
-			"the store loses all":      {func(w *world) { w.store.Flush() }, 0.99, 1.01, 0.9, 1.1},
-			"its clock steps ahead":    {func(w *world) { w.skew += 5e6 }, 0.99, 1.03, 0.9, 1.3},
-			"its clock steps back":     {func(w *world) { w.skew -= 5e6 }, 0.97, 1.01, 0.85, 1.05},
-			"the network is slow":      {func(w *world) { w.rtt = 200 * ms }, 0.97, 1.03, 0.6, 1.4},
-			"the network is very slow": {func(w *world) { w.rtt = 400 * ms }, 0.97, 1.07, 0.3, 1.7},
+			"none":                                  {func(*world) {}, 0.99, 1.01, 0.95, 1.05},
+			"the store loses all":                   {func(w *world) { w.store.Flush() }, 0.99, 1.01, 0.9, 1.1},
+			"a replica takes over that lacks 0.5 s": {behind(500 * ms), 0.99, 1.03, 0.85, 1.2},
+			"a replica takes over that lacks 3 s":   {behind(3000 * ms), 0.99, 1.03, 0.85, 1.2},
+			"its clock steps ahead":                 {func(w *world) { w.skew += 5e6 }, 0.99, 1.03, 0.9, 1.3},
+			"its clock steps back":                  {func(w *world) { w.skew -= 5e6 }, 0.97, 1.01, 0.85, 1.05},
+			"the network is slow":                   {func(w *world) { w.rtt = 200 * ms }, 0.97, 1.03, 0.6, 1.4},
+			"the network is very slow":              {func(w *world) { w.rtt = 400 * ms }, 0.97, 1.07, 0.3, 1.7},
 			"it flaps": {func(w *world) {
 				var flip func()
 				flip = func() { w.down = !w.down; w.after(200*ms, flip) }
@@ -52,6 +62,14 @@ func TestFleetFaults(t *testing.T) {
 					w.after(int64(time.Second), func() { b.start(tokenBucket(1000, 200)) })
 				}
 			}, 0.97, 1.02, 0.6, 1.15},
+			"all restart, one after the other": {func(w *world) {
+				for i, b := range w.boxes {
+					w.after(int64(i+1)*100*ms, func() { b.alive = false; b.start(tokenBucket(1000, 200)) })
+				}
+			}, 0.97, 1.03, 0.6, 1.25},
+			"half of it is cut off": {func(w *world) {
+				w.cut = func(i int) bool { return i < len(w.boxes)/2 }
+			}, 1, 2, 0.85, 2},
 		} {
 			t.Run(fmt.Sprint(n, " ", name), func(t *testing.T) {
 				w, d := steady(t, n, tokenBucket(1000, 200))

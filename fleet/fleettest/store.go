@@ -2,6 +2,7 @@ package fleettest
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
 
 	"github.com/weir-go/weir/fleet"
@@ -66,6 +67,15 @@ func (s *Store) Set(n Name, now, us float64, raw []byte) {
 
 // Flush forgets everything.
 func (s *Store) Flush() { s.vals, s.groups = nil, nil }
+
+// Clone returns a store with the same state, as a replica has it.
+func (s *Store) Clone() Store {
+	c := Store{vals: maps.Clone(s.vals), groups: map[string]*group{}, Eternal: s.Eternal, Commands: s.Commands}
+	for name, g := range s.groups {
+		c.groups[name] = &group{born: g.born, rec: maps.Clone(g.rec), till: g.till}
+	}
+	return c
+}
 
 // Len returns how many values are stored.
 func (s *Store) Len(now float64) int {
