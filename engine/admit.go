@@ -18,11 +18,21 @@ const few = 2
 // It is safe for concurrent use.
 func (e *Engine) Admit(req Request) (t Ticket) {
 	p := e.plan.Load()
-	if uint(len(req.Claims)-1) < few && e.express(&t, &req, p) {
-		return
-	}
-	if p.synced && uint(len(req.Claims)-1) < few && e.expressSynced(&t, &req, p) {
-		return
+	t.e, t.lane = e, here()
+	if p.express && req.Class-Test <= Critical-Test && uint(len(req.Claims)-1) < few {
+		tight, ok := (*limit)(nil), false
+		if len(req.Claims) == 1 {
+			tight, ok = e.expressOne(&t, &req, p)
+		} else {
+			tight, ok = e.expressTwo(&t, &req, p)
+		}
+		if ok {
+			t.tight = tight
+			return
+		}
+		if p.synced && e.expressSynced(&t, &req, p) {
+			return
+		}
 	}
 	if len(req.Claims) > few || p.synced {
 		e.admitWide(&t, &req, p)
@@ -56,7 +66,6 @@ func (e *Engine) admit(t *Ticket, f *frame, p *plan) {
 
 // decide makes the decision, without the claims in broken, by index.
 func (e *Engine) decide(t *Ticket, f *frame, p *plan, broken uint) {
-	t.e = e
 	switch d, way := e.resolve(f, p, broken); way {
 	case refusal:
 		e.refuse(t, f.class, p, d)

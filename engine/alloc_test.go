@@ -150,9 +150,9 @@ func TestExpressWayIsInlined(t *testing.T) {
 		".": {
 			"bucket.(*Rule).TokenAt", "bucket.(*Rule).SpendToken", "bucket.(*Rule).TakeFlight", "(*plan).ordinary",
 			"shard.(*Table).Home", "shard.(*Slot).Read", "shard.(*Slot).Change", "shard.(*Slot).Next",
-			"(*Engine).now", "(*Engine).lane", "(*Ticket).keepExpress", "shard.(*Table).Release", "gate.(*Gate).LeaveBy",
+			"(*Engine).now", "shard.(*Line).Pick", "(*Ticket).keepFlight", "shard.(*Table).Release", "gate.(*Gate).LeaveBy",
 		},
-		"../shard": {"(*Table).home", "(*Table).reachOf", "(*Line).pick", "TagOf"},
+		"../shard": {"(*Table).home", "(*Table).reachOf", "(*Line).Pick", "TagOf"},
 	} {
 		out, err := exec.Command("go", "build", "-gcflags=-m", pkg).CombinedOutput()
 		require.NoError(t, err, "%s", out)

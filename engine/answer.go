@@ -93,7 +93,7 @@ func (e *Engine) grant(t *Ticket, f *frame) {
 
 // counted counts an admission, and now and then watches its ticket.
 func (e *Engine) counted(t *Ticket, class Class) {
-	n := e.lane().admitted[class].Add(1)
+	n := e.lanes[t.lane%lanes].admitted[class].Add(1)
 	if t.n > 0 && n%sampleEvery == 0 {
 		e.sample(t)
 	}

@@ -52,8 +52,6 @@ type limitTally struct {
 	_              [64 - (2*numClasses*numReasons*8+8)%64]byte
 }
 
-func (e *Engine) lane() *lane { return &e.lanes[here()%lanes] }
-
 func (e *Engine) tally() *tally { return &e.tallies[int(here())&(len(e.tallies)-1)] }
 
 func (c *control) tally() *limitTally { return &c.tallies[int(here())&(len(c.tallies)-1)] }

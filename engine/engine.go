@@ -145,7 +145,7 @@ func (e *Engine) Close() error {
 	e.mu.Lock()
 	p := *e.plan.Load()
 	again := p.closed
-	p.closed, p.long = true, true
+	p.closed, p.express = true, false
 	e.plan.Store(&p)
 	e.mu.Unlock()
 	if again {
@@ -205,7 +205,6 @@ func (e *Engine) enter(t *Ticket, critical bool) bool {
 			return false
 		}
 	} else {
-		t.lane = here()
 		if !e.gate.EnterBy(e.places(t), critical) {
 			return false
 		}

@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/weir-go/weir/shard"
+import (
+	"github.com/weir-go/weir/bucket"
+	"github.com/weir-go/weir/shard"
+)
 
 // expressSynced is express for a request of which one claim is on a token bucket
 // that a fleet shares, and another, if there is one, is what express knows. The
@@ -13,7 +16,7 @@ func (e *Engine) expressSynced(t *Ticket, req *Request, p *plan) (answered bool)
 		if !whole { // decide meets the same fault, and knows what to do about it
 			_ = recover()
 			e.leave(t)
-			*t, answered = Ticket{}, false
+			*t, answered = Ticket{e: t.e, lane: t.lane}, false
 		}
 	}()
 	answered, whole = e.trySynced(t, req, p), true
@@ -21,7 +24,7 @@ func (e *Engine) expressSynced(t *Ticket, req *Request, p *plan) (answered bool)
 }
 
 func (e *Engine) trySynced(t *Ticket, req *Request, p *plan) bool {
-	if p.long || req.Class-Test > Critical-Test || e.level.Load() != 0 {
+	if e.level.Load() != 0 {
 		return false
 	}
 	c := &req.Claims[0]
@@ -51,32 +54,30 @@ func (e *Engine) trySynced(t *Ticket, req *Request, p *plan) bool {
 			return false
 		}
 		tag := shard.TagOf(o.Key.H, ol.table)
-		if s = e.table.Home(o.Key.H).Slot(tag); s == nil {
-			if s = e.table.Away(o.Key.H, tag); s == nil {
-				// A key never seen: not to be made known for a request that the fleet
-				// refuses.
-				return l.shared.Peek(c.Key, now, c.Cost).Reason != Admitted && e.refuseSynced(t, req, p, l, c)
-			}
+		if s = e.table.Slot(o.Key.H, tag); s == nil {
+			// A key never seen: not to be made known for a request that the fleet
+			// refuses.
+			return l.shared.Peek(c.Key, now, c.Cost).Reason != Admitted && e.refuseSynced(t, req, p, l, c)
 		}
 		var ok bool
 		if old, ok = s.Read(tag); !ok {
 			return false
 		}
-		if next, room, ok = ol.spend(old, now, o.Cost); !ok {
+		if ol.kind == InFlight {
+			next, ok = ol.rule.TakeFlight(old, o.Cost)
+		} else {
+			next, room, ok = ol.rule.SpendToken(old, ol.rule.TokenAt(now), uint64(o.Cost))
+		}
+		if !ok {
 			return false
 		}
 	}
-	if p.gated {
-		if e.layerMode[Fleet].Load() != uint64(Enforce) {
+	if p.gated && !e.enter(t, req.Class == Critical) {
+		if l.shared.Peek(c.Key, now, c.Cost).Reason != Admitted {
 			return false
 		}
-		if !e.enter(t, req.Class == Critical) {
-			if l.shared.Peek(c.Key, now, c.Cost).Reason != Admitted {
-				return false
-			}
-			e.refuse(t, req.Class, p, Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry})
-			return true
-		}
+		_, answered := e.refuseLayer(t, req, p, Fleet)
+		return answered
 	}
 	step, h := l.shared.Take(c.Key, now, c.Cost)
 	if step.Reason != Admitted {
@@ -92,13 +93,15 @@ func (e *Engine) trySynced(t *Ticket, req *Request, p *plan) bool {
 			return false
 		}
 		if ol.kind == InFlight {
-			t.keepExpress(e, ol, s, next, o.Cost)
-		}
-		if left := ol.whole(room); left < step.Remaining {
-			t.d.Remaining, t.d.Limit = left, ol.id
+			if left := ol.max - bucket.InUse(next); left < step.Remaining {
+				t.d.Remaining, t.d.Limit = left, ol.id
+			}
+			t.keepFlight(0, ol, e.table.Index(s), next, o.Cost)
+		} else {
+			t.tight, t.room = ol, room
 		}
 	}
-	t.e, t.open = e, true
+	t.open = true
 	e.counted(t, req.Class)
 	return true
 }

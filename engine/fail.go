@@ -77,7 +77,7 @@ func (e *Engine) strictest(t *Ticket, f *frame, p *plan) {
 	}
 	t.open = true
 	t.d = Decision{Remaining: -1}
-	e.lane().admitted[f.class].Add(1)
+	e.lanes[t.lane%lanes].admitted[f.class].Add(1)
 }
 
 func (e *Engine) failPolicy(f *frame, p *plan) Decision {

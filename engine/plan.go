@@ -16,7 +16,9 @@ type plan struct {
 	gated  bool // there is a layer 3
 	synced bool // some limits are shared with a fleet
 	closed bool // after Close
-	long   bool // no request may take the express way: closed, timed, or on a clock that may panic
+	// express: requests may take the express way; not where they are timed, on a
+	// clock that may panic, past a gate that is not simply enforced, or after Close.
+	express bool
 	// What refusals of the layers tell clients to wait.
 	gateRetry, ladderRetry time.Duration
 }
@@ -27,7 +29,8 @@ type limit struct {
 	ctl    *control
 	shared Shared // decides instead of the table when the limit is synced
 	max    int64  // the largest cost that can ever pass: 0 for Block
-	// express is max for limits that the express way knows, else 0.
+	// express is max for limits that the express way knows and that are enforced
+	// for every key, else 0.
 	express uint64
 	// slack is what a token bucket can gain, in its units, while a published time
 	// is current: so much may be missing from what remains by a look too early.
@@ -56,6 +59,11 @@ func (l *limit) reason() Reason {
 		return Full
 	}
 	return Limited
+}
+
+// plain reports whether the express way knows limits like this one.
+func (l *limit) plain() bool {
+	return l.live && l.shared == nil && !l.postPaid && (l.kind == TokenBucket || l.kind == InFlight)
 }
 
 // control is what stays of a limit through every Swap, also when it is removed.

@@ -17,7 +17,7 @@ func (e *Engine) resolve(f *frame, p *plan, broken uint) (Decision, way) {
 	f.at, f.class = -1, req.Class
 	if f.class == ClassUnset || f.class > Critical {
 		f.class = p.deflt
-		f.count(&e.lane().unclassified)
+		f.count(&e.lanes[here()%lanes].unclassified)
 	}
 	if p.closed {
 		return Decision{}, undecidable

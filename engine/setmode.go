@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 )
 
 // SetMode changes, at once and while requests are decided, the mode of a limit
@@ -45,17 +46,22 @@ func (e *Engine) modesFrom(old *plan, cfg Config) {
 	}
 }
 
-// applyModes puts the weakest modes in force. The caller holds mu.
+// applyModes puts the weakest modes in force, in a plan of their own: what every
+// request would have to ask is said there once. The caller holds mu.
 func (e *Engine) applyModes() {
 	all := e.modes["all"]
 	for l := Rate; l <= Worker; l++ {
 		e.layerMode[l].Store(uint64(all.weaker(e.modes[l.String()])))
 	}
-	limits := e.plan.Load().limits
-	for id := 1; id < len(limits); id++ {
-		l := &limits[id]
+	p := *e.plan.Load()
+	p.limits = slices.Clone(p.limits)
+	for id := 1; id < len(p.limits); id++ {
+		l := &p.limits[id]
 		m := l.ctl.own.weaker(Mode(e.layerMode[l.layer].Load()))
 		l.ctl.mode.Store(uint64(m))
+		if l.express = 0; m == Enforce && l.plain() {
+			l.express = uint64(l.max)
+		}
 		watching := m.enabled() == 0 || m.enforced() == 0
 		for _, t := range [...]uint8{l.table, l.bucket} {
 			if t != 0 {
@@ -63,6 +69,10 @@ func (e *Engine) applyModes() {
 			}
 		}
 	}
+	_, manual := p.cfg.Clock.(*ManualClock)
+	p.express = !p.closed && (p.cfg.Clock == nil || manual) && p.cfg.Gate.Adaptive == nil &&
+		(!p.gated || e.layerMode[Fleet].Load() == uint64(Enforce))
+	e.plan.Store(&p)
 }
 
 // rampSalt picks the keys of a limit's ramp: others than another limit's, and

@@ -93,9 +93,6 @@ func (e *Engine) install(cfg Config) error {
 		gateRetry:   orDefault(cfg.Gate.RetryAfter),
 		ladderRetry: orDefault(cfg.Ladder.RetryAfter),
 	}
-	if _, manual := cfg.Clock.(*ManualClock); cfg.Clock != nil && !manual || cfg.Gate.Adaptive != nil {
-		b.next.long = true
-	}
 	if b.next.deflt == ClassUnset {
 		b.next.deflt = Read
 	}
@@ -191,9 +188,6 @@ func (b *builder) add(cfg Limit) (LimitID, error) {
 		l.slack = l.rule.Slack(tickEvery)
 	}
 	l.passes = l.kind == Unlimited
-	if l.shared == nil && !l.postPaid && (l.kind == TokenBucket || l.kind == InFlight) {
-		l.express = uint64(l.max)
-	}
 	l.holds = l.postPaid || l.kind == InFlight
 	b.next.synced = b.next.synced || l.shared != nil
 	if prev != nil && !kept {

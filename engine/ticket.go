@@ -14,18 +14,19 @@ type Ticket struct {
 	_ noCopy
 	e *Engine
 	d Decision
-	// tight is the limit in whose units d.Remaining is still to be counted; nil: it
-	// is counted.
+	// tight, if not nil, is a bucket that has room left, in its units, which is
+	// still to be counted and may be less than d says of the others.
 	tight *limit
+	room  uint64
 
 	done    uint32 // set by the first Done, atomically
-	decided bool
-	open    bool // admitted: something may be owed
-	gate    uint8
-	lane    uint8 // by which it came through the gate
-	n       uint8
-	since   int64  // when it was admitted, where that is needed
 	cell    uint16 // of the sample of open tickets, plus one
+	lane    uint8  // by which it came through the gate
+	n       uint8  // holds
+	open    bool   // admitted: something may be owed
+	decided bool
+	gate    uint8
+	since   int64 // when it was admitted, where that is needed
 	holds   [few]hold
 	others  *[MaxClaims - few]hold
 }
@@ -106,8 +107,11 @@ func (t *Ticket) OK() bool { return t.d.Reason == Admitted }
 // Decision returns the answer in numbers.
 func (t *Ticket) Decision() Decision {
 	d := t.d
-	if t.tight != nil {
-		d.Remaining = t.tight.rule.Tokens(uint64(d.Remaining), t.tight.slack)
+	if l := t.tight; l != nil {
+		left := l.tokens(t.room)
+		if d.Limit == 0 || d.Limit == l.id || left < d.Remaining || left == d.Remaining && l.id < d.Limit {
+			d.Remaining, d.Limit = left, l.id
+		}
 	}
 	return d
 }
@@ -137,8 +141,8 @@ func (t *Ticket) Done(o Outcome) {
 	if e.adaptive.Load() != nil {
 		e.quietly(func() { e.observe(t, o) })
 	}
-	for i := range t.n {
-		if h := t.hold(i); h.kind == holdFlight {
+	for i := range t.holds[:min(t.n, few)] {
+		if h := &t.holds[i]; h.kind == holdFlight {
 			e.table.Release(h.slot, h.word, h.cost)
 		} else {
 			e.giveBack(h)
@@ -152,6 +156,9 @@ func (t *Ticket) Done(o Outcome) {
 		e.open[t.cell-1].limit.Store(0)
 	}
 	if t.others != nil {
+		for i := range t.others[:t.n-few] {
+			e.giveBack(&t.others[i])
+		}
 		spare.Put(t.others)
 	}
 }
@@ -216,6 +223,8 @@ func (e *Engine) settleQuota(l *limit, h *hold, actual int64) {
 
 func (e *Engine) giveBack(h *hold) {
 	switch h.kind {
+	case holdFlight:
+		e.table.Release(h.slot, h.word, h.cost)
 	case holdEstimate:
 		if !h.settle {
 			e.settle(h, h.cost)

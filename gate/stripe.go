@@ -24,43 +24,36 @@ const open = 1
 func (g *Gate) Join(s *Stripe) { g.stripes = append(g.stripes, s) }
 
 // EnterBy is Enter by way of a stripe.
-func (g *Gate) EnterBy(s *Stripe, critical bool) bool { return s.take(critical) || g.Enter(critical) }
+func (g *Gate) EnterBy(s *Stripe, critical bool) bool {
+	need, change := uint64(open+1), ^uint64(oneOther-1) // a place lies there
+	if critical {
+		need, change = open, oneCritical
+	}
+	for {
+		w := s.word.Load()
+		if w&half < need {
+			return g.Enter(critical)
+		}
+		if s.word.CompareAndSwap(w, w+change) {
+			return true
+		}
+	}
+}
 
 // LeaveBy is Leave by way of a stripe, best that by which the request entered.
 func (g *Gate) LeaveBy(s *Stripe, critical bool) {
-	if !s.put(critical) {
-		g.Leave(critical)
+	change := uint64(oneOther)
+	if critical {
+		change = ^uint64(oneCritical - 1)
 	}
-}
-
-func (s *Stripe) take(critical bool) bool {
 	for {
 		w := s.word.Load()
-		next := w + oneCritical
-		if !critical {
-			next = w - oneOther
-		}
-		if w&open == 0 || !critical && w&half == open {
-			return false
-		}
-		if s.word.CompareAndSwap(w, next) {
-			return true
-		}
-	}
-}
-
-func (s *Stripe) put(critical bool) bool {
-	for {
-		w := s.word.Load()
-		next := w - oneCritical
-		if !critical {
-			next = w + oneOther
-		}
 		if w&open == 0 {
-			return false
+			g.Leave(critical)
+			return
 		}
-		if s.word.CompareAndSwap(w, next) {
-			return true
+		if s.word.CompareAndSwap(w, w+change) {
+			return
 		}
 	}
 }

@@ -26,6 +26,7 @@ type Hasher struct {
 	seed   maphash.Seed
 	k0, k1 uint64 // of SipHash, when there is a secret
 	m0, m1 uint64 // secret multipliers that join the parts' hashes
+	m2     uint64 // seed, for a memory hash
 	sip    bool
 }
 
@@ -35,7 +36,7 @@ type Hasher struct {
 func NewHasher(secret []byte) Hasher {
 	if len(secret) == 0 {
 		h := Hasher{seed: maphash.MakeSeed()}
-		h.m0, h.m1 = maphash.String(h.seed, "m0"), maphash.String(h.seed, "m1")
+		h.m0, h.m1, h.m2 = maphash.String(h.seed, "m0"), maphash.String(h.seed, "m1"), maphash.String(h.seed, "m2")
 		return h
 	}
 	// Digests of the secret are the key, so that a secret of any length is used
@@ -55,18 +56,18 @@ func (h *Hasher) Key(parts ...string) Key {
 	}
 	// Each part is hashed where it lies. Joining them first in a buffer costs more
 	// than the hashing: it is read back before the stores have settled.
-	k := Key{H: h.secret(parts[0]), P: xxhash.Sum64String(parts[0])}
-	if len(parts) == 1 {
-		return k
+	if len(parts) == 1 && !h.sip {
+		return Key{H: h.keyed(parts[0]), P: xxhash.Sum64String(parts[0])}
 	}
-	return h.more(k, parts[1:])
+	return h.join(parts)
 }
 
-// more joins the further parts to the key.
-func (h *Hasher) more(k Key, parts []string) Key {
-	for _, p := range parts {
-		k.H = h.join(k.H, h.secret(p))
-		k.P = joinPublic(k.P, xxhash.Sum64String(p))
+// join is Key for any number of parts but none.
+func (h *Hasher) join(parts []string) Key {
+	k := Key{H: h.secret(parts[0]), P: xxhash.Sum64String(parts[0])}
+	for _, p := range parts[1:] {
+		k.H = h.fold(k.H, h.secret(p))
+		k.P = foldPublic(k.P, xxhash.Sum64String(p))
 	}
 	return k
 }
@@ -76,16 +77,16 @@ func (h *Hasher) secret(part string) uint64 {
 	if h.sip {
 		return h.siphash(part)
 	}
-	return maphash.String(h.seed, part)
+	return h.keyed(part)
 }
 
 func (h *Hasher) siphash(s string) uint64 {
 	return siphash.Hash(h.k0, h.k1, unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// join folds the next part's hash into that of the parts before it. Both are
+// fold folds the next part's hash into that of the parts before it. Both are
 // keyed already, and so is the fold: nobody outside knows what to aim at.
-func (h *Hasher) join(a, b uint64) uint64 {
+func (h *Hasher) fold(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a^h.m0, b^h.m1)
 	return hi ^ lo
 }
@@ -93,8 +94,8 @@ func (h *Hasher) join(a, b uint64) uint64 {
 // The first, second and fourth prime of XXH64.
 const prime1, prime2, prime4 = 0x9e3779b185ebca87, 0xc2b2ae3d27d4eb4f, 0x85ebca77c2b2ae63
 
-// joinPublic folds the next part's hash into that of the parts before it, as
+// foldPublic folds the next part's hash into that of the parts before it, as
 // XXH64 merges one of its lanes into the hash.
-func joinPublic(a, b uint64) uint64 {
+func foldPublic(a, b uint64) uint64 {
 	return (a^bits.RotateLeft64(b*prime2, 31)*prime1)*prime1 + prime4
 }

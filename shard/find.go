@@ -27,13 +27,12 @@ func (t *Table) Home(h uint64) *Line {
 	return &t.lines[ln]
 }
 
-// Slot returns the slot of the line that has the tag, or nil.
-func (l *Line) Slot(tag uint64) *Slot {
-	s := l.pick(tag)
-	if s.tag.Load() != tag {
-		return nil
+// Slot returns the slot that has the tag of the key, or nil.
+func (t *Table) Slot(h, tag uint64) *Slot {
+	if s := t.Home(h).Pick(tag); s.Is(tag) {
+		return s
 	}
-	return s
+	return t.Away(h, tag)
 }
 
 // Next returns the slot behind s in its line, or nil for the last one. Words of
@@ -54,7 +53,7 @@ func (s *Slot) Is(tag uint64) bool { return s.tag.Load() == tag }
 func (t *Table) Away(h, tag uint64) *Slot {
 	_, first, in := t.home(h)
 	for i, n := uint64(1), t.reachOf(first+in); i <= n; i++ {
-		if s := t.lines[first+t.wrap(in+i)].Slot(tag); s != nil {
+		if s := t.lines[first+t.wrap(in+i)].Pick(tag); s.Is(tag) {
 			return s
 		}
 	}
@@ -118,8 +117,8 @@ func (t *Table) wrap(in uint64) uint64 {
 // scan looks for the tag in one line. The second load of the tag is what makes
 // the word the key's: between the two the slot has not changed hands.
 func (t *Table) scan(tag, ln uint64) (uint32, uint64) {
-	s := t.lines[ln].Slot(tag)
-	if s == nil {
+	s := t.lines[ln].Pick(tag)
+	if !s.Is(tag) {
 		return None, 0
 	}
 	if w := s.word.Load(); s.tag.Load() == tag {
@@ -128,10 +127,10 @@ func (t *Table) scan(tag, ln uint64) (uint32, uint64) {
 	return None, 0
 }
 
-// pick returns the slot of the line that has the tag, or any if none has. Which
+// Pick returns the slot of the line that has the tag, or any if none has. Which
 // of the four a key lies in is chance, and a branch that the processor can't
 // foresee costs more than all the compares: these become conditional moves.
-func (l *Line) pick(tag uint64) *Slot {
+func (l *Line) Pick(tag uint64) *Slot {
 	return &l.slots[(l.slots[1].has(tag)+2*l.slots[2].has(tag)+3*l.slots[3].has(tag))%slotsPerLine]
 }
 
