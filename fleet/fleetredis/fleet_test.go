@@ -183,6 +183,8 @@ func TestWhateverIsWrongWithTheStoreIsSaidAndServed(t *testing.T) {
 		"another layout": {says: "nothing is shared between the two", setup: func(s *redistest.Server) {
 			_, _ = s.Do("HSET", "weir:{layouts}", "weir2v16", fmt.Sprint(time.Now().Unix()))
 		}},
+		"an orphaned replica": {says: "has lost its primary", args: []string{"--replica-serve-stale-data", "no"},
+			setup: func(s *redistest.Server) { _, _ = s.Do("REPLICAOF", "127.0.0.1", "1") }},
 		"a replica":        {says: "is a replica", setup: func(s *redistest.Server) { _, _ = s.Do("REPLICAOF", "127.0.0.1", "1") }},
 		"one of a cluster": {says: "cluster", args: []string{"--cluster-enabled", "yes"}},
 	} {
