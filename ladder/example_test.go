@@ -32,3 +32,21 @@ func Example() {
 	// level 2.80: test mode shed true, writes shed false
 	// level 2.46: test mode shed true, writes shed false
 }
+
+// Two signals as one: the worse drives, and one that fails is left out.
+func ExampleMax() {
+	now := time.Unix(100, 0)
+	cpu := ladder.Reading{Value: 0.6, At: now, OK: true}
+	pool := ladder.Reading{Value: 0.9, At: now, OK: true}
+	signal := ladder.Max(
+		ladder.Source{Name: "cpu", Read: func() ladder.Reading { return cpu }},
+		ladder.Source{Name: "pool", Read: func() ladder.Reading { return pool }},
+	)
+	fmt.Println(signal.Read().Value, signal.Driver())
+
+	cpu.At, pool.OK = now.Add(time.Second), false
+	fmt.Println(signal.Read().Value, signal.Driver())
+	// Output:
+	// 0.9 pool
+	// 0.6 cpu
+}
