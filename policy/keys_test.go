@@ -165,7 +165,11 @@ func TestOversizedKeyCountsAsMissing(t *testing.T) {
 		passed += s.admitted(1, a)
 	}
 	require.Equal(t, 1, passed, "all fall back on the address")
-	require.Equal(t, uint64(10), s.bound.Stats().Missing["x"])
+	huge := from("192.0.2.1")
+	huge.header = header("K", strings.Repeat("\u00c9", 1<<19))
+	var room [engine.MaxClaims]engine.Claim
+	require.Zero(t, testing.AllocsPerRun(10, func() { sink = s.bound.Bind(huge, room[:0]) }), "it is not even folded")
+	require.Equal(t, uint64(10+11), s.bound.Stats().Missing["x"])
 	a, b := from("192.0.2.1"), from("192.0.2.1")
 	a.header, b.header = header("K", strings.Repeat("k", 4000)+"a"), header("K", strings.Repeat("k", 4000)+"b")
 	require.Equal(t, 2, s.admitted(1, a)+s.admitted(1, b), "up to the bound every byte counts")

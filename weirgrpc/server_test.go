@@ -201,6 +201,10 @@ func TestALongStreamIsAskedAboutOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, n, resp.AggregatedPayloadSize)
 	require.Empty(t, s.Trailer(), "nothing was added to the stream")
+	head, err := s.Header()
+	require.NoError(t, err)
+	require.Equal(t, []string{"application/grpc"}, head.Get("content-type"))
+	require.Len(t, head, 1, "%v", head)
 	free(t, e)
 }
 
