@@ -61,7 +61,9 @@ func validate(cfg Config) error {
 			add("gate: capacity %d: must be 0 when it is adaptive", g.Capacity)
 		}
 		if _, err := gate.NewAdaptive(*g.Adaptive); err != nil {
-			add("%w", err)
+			for _, err := range each(err) {
+				add("%w", err)
+			}
 		}
 	}
 	if g.Capacity == 0 && g.Adaptive == nil && (g.Reserve > 0 || g.HardCap > 0) {
@@ -74,7 +76,9 @@ func validate(cfg Config) error {
 		add("ladder: retry after %v: must not be negative", cfg.Ladder.RetryAfter)
 	}
 	if err := law(cfg).Validate(); err != nil {
-		add("ladder: %w", err)
+		for _, err := range each(err) {
+			add("%w", err)
+		}
 	}
 	if cfg.Default > Critical {
 		add("default %d: is no class", cfg.Default)
