@@ -173,11 +173,10 @@ func (s *Sim) Run(cfg engine.Config, sink func(user int32, class engine.Class, d
 // Len is how many events there are.
 func (s *Sim) Len() int { return len(s.events) }
 
-// Costs reports whether an event costs more than 1, and Lasts whether one has a
-// duration.
+// Costs reports whether an event costs more than 1.
 func (s *Sim) Costs() bool { return s.costs }
 
-// Lasts: see Costs.
+// Lasts reports whether an event has a duration.
 func (s *Sim) Lasts() bool { return s.lasts }
 
 // Span is the time from the first event to the last.
