@@ -204,6 +204,25 @@ func TestASharedLimitHearsOfItsRefusals(t *testing.T) {
 		require.Equal(t, 5, a.told, "a look asks for nothing")
 		clear(a.used)
 	}
+
+	// It hears as much while it only watches.
+	f, l = startShared(t, engine.Config{
+		Limits: []engine.Limit{watched(shared(tokens("shared", 1, time.Hour, 3))), tokens("spent", 1, time.Hour, 1)},
+		Gate:   engine.Gate{Capacity: 1},
+	})
+	a = l.bound["shared"]
+	f.take("shared", "u", 3)
+	f.take("spent", "u", 1)
+	require.True(t, f.take("shared", "u", 1).OK())
+	require.Equal(t, 1, a.told)
+	tk := f.request(engine.Read, "u", "shared", "spent")
+	require.False(t, tk.OK())
+	require.Equal(t, 2, a.told, "of a request that another limit refuses")
+	hold := f.Admit(engine.Request{Class: engine.Read})
+	tk = f.request(engine.Read, "u", "shared")
+	require.Equal(t, engine.Reserved, tk.Decision().Reason)
+	require.Equal(t, 3, a.told, "of one that the gate refuses")
+	hold.Done(engine.Success)
 }
 
 // On the short way a shared limit is asked once: what is charged is not looked

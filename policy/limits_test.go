@@ -138,6 +138,27 @@ limits:
 	require.Equal(t, uint64(7+7), would, "what enforcing would have refused, both times")
 }
 
+// An override of a limit with plans ends as well, for whatever plan its key has.
+func TestOverridesOfPlansEnd(t *testing.T) {
+	s := serve(t, `
+limits:
+  api:
+    key: identity
+    plan: header Plan
+    plans: {free: 1/h, pro: 3/h}
+    default_plan: free
+    overrides:
+      sale: {keys: [acme, bigco, other], mode: off, until: 2026-03-02T13:00:00Z}
+`)
+	ask := func(who, plan string) int { return s.admitted(9, withHeader(by(who), "Plan", plan)) }
+	require.Equal(t, 9, ask("acme", "pro"))
+	require.Equal(t, 9, ask("bigco", "free"))
+	s.clock.Advance(time.Hour)
+	require.Equal(t, 3, ask("acme", "pro"))
+	require.Equal(t, 1, ask("bigco", "free"))
+	require.Equal(t, 1, ask("other", ""))
+}
+
 func TestCostsComeFromTheirSource(t *testing.T) {
 	s := serve(t, `
 limits:
