@@ -68,6 +68,9 @@ func (e *Engine) applyModes() {
 				e.table.SetShadow(t, watching)
 			}
 		}
+		if w, ok := l.shared.(Watcher); ok {
+			w.Watch(watching)
+		}
 	}
 	_, manual := p.cfg.Clock.(*ManualClock)
 	p.express = !p.closed && (p.cfg.Clock == nil || manual) && p.cfg.Gate.Adaptive == nil &&

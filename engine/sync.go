@@ -117,6 +117,11 @@ type Shared interface {
 	Done(id uint64, cost int64)
 }
 
+// Watcher is a Shared that wants to know whether its limit only watches (it is
+// switched off, in shadow, or enforced for nobody): so that its keys yield to
+// those of enforced limits.
+type Watcher interface{ Watch(watching bool) }
+
 // SharedStep is the answer of a shared limit.
 type SharedStep struct {
 	Reason     Reason        // Admitted, Limited, Full, NeverFits or Closed

@@ -40,6 +40,9 @@ func (f *Fleet) answered(ln *lane, b *Batch, sent, now int64) {
 	ln.debt, ln.share = 0, 0
 	for j, i := range ln.index {
 		f.table.locked(i, func(e *entry, s *side) {
+			if !ln.carries(j, e, limits) {
+				return
+			}
 			s.flying = false
 			s.ack = s.sent
 			l, it := limits[e.limit.Load()], &b.Items[j]
@@ -143,8 +146,9 @@ func (ln *lane) grants() bool {
 
 // drop forgets the batch.
 func (f *Fleet) drop(ln *lane) {
-	for _, i := range ln.index {
-		f.table.locked(i, func(_ *entry, s *side) { s.flying = false })
+	limits := *f.table.limits.Load()
+	for j, i := range ln.index {
+		f.table.locked(i, func(e *entry, s *side) { s.flying = s.flying && !ln.carries(j, e, limits) })
 	}
 	ln.index, ln.open = ln.index[:0], false
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/engine"
+	"github.com/weir-go/weir/key"
 )
 
 // What a simulation needs to run a Fleet on its own time: without the loop.
@@ -80,6 +81,15 @@ func (f *Fleet) Watchdog() (stop func()) {
 		f.watch()
 	}()
 	return func() { close(f.loop.stop); <-ended }
+}
+
+// Deref returns whose entry a handle names.
+func (f *Fleet) Deref(id uint64) (k key.Key, limit uint32, ok bool) {
+	e, _, ok := f.table.deref(id)
+	if !ok {
+		return k, 0, false
+	}
+	return e.key(), e.limit.Load(), true
 }
 
 // Entry is the state of a key.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-go/weir/engine"
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/key"
 )
 
 // full reports whether the long forms of the tests are asked for.
@@ -116,10 +117,12 @@ func TestFleetCountsOnceWhenRepliesAreLost(t *testing.T) {
 }
 
 // level is what a bucket owes in the store, in seconds.
-func (w *world) level(l engine.Limit) float64 {
+func (w *world) level(l engine.Limit) float64 { return w.levelOf(l, user) }
+
+func (w *world) levelOf(l engine.Limit, k key.Key) float64 {
 	us := float64(w.now)/1e3 + 9e13 + w.skew
 	for shard := range 4 {
-		b := &fleet.Batch{Shard: shard, Seq: 0, Items: []fleet.Item{{Op: fleet.OpRate, Limit: l.Name, Key: user,
+		b := &fleet.Batch{Shard: shard, Seq: 0, Items: []fleet.Item{{Op: fleet.OpRate, Limit: l.Name, Key: k,
 			Arg: [fleet.Args]float64{fleet.RateT: 1e6 / float64(l.Rate), fleet.RateX0: fleet.None, fleet.RateHi: 1e15, fleet.RateTau: 1e15}}}}
 		w.store.Push(us, fleet.Boot{99}, b)
 		if b.Answers[0][0] != fleet.None {

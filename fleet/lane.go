@@ -59,6 +59,9 @@ func (f *Fleet) build(ln *lane, now int64, n int) bool {
 	kept := ln.queue[:0]
 	for _, i := range ln.queue {
 		f.table.locked(i, func(e *entry, s *side) {
+			if f.handOn(ln, i, s) {
+				return
+			}
 			d, wanted, stay := limits[e.limit.Load()].due(e, s, now)
 			if d.i = i; wanted && !(ln.since != 0 && s.out && now < ln.resume) {
 				due = append(due, d)
@@ -85,6 +88,25 @@ func (f *Fleet) build(ln *lane, now int64, n int) bool {
 		f.add(ln, limits, d.i, now)
 	}
 	return true
+}
+
+// handOn puts an entry that has become a key of another lane into that one's
+// queue. The entry's region is locked.
+func (f *Fleet) handOn(ln *lane, i uint32, s *side) bool {
+	if int(s.lane) == ln.id {
+		return false
+	}
+	to := f.lanes[s.lane]
+	to.queue = append(to.queue, i)
+	return true
+}
+
+// carries reports whether the j-th item of the lane's batch is still that of the
+// entry, which may have become another key's while it was on its way.
+func (ln *lane) carries(j int, e *entry, limits []*limit) bool {
+	it := &ln.batch.Items[j]
+	l := limits[e.limit.Load()]
+	return l != nil && e.key() == it.Key && l.cfg.Name == it.Limit
 }
 
 // start begins a new batch. A call with the last one may still be on its way;

@@ -33,7 +33,11 @@ type limit struct {
 	spare  uint32  // the entry for keys that find no room
 
 	overflowed atomic.Uint64 // decisions on such keys
+	watching   atomic.Bool   // it refuses nobody: its entries yield to those of enforced limits
 }
+
+// Watch implements engine.Watcher.
+func (l *limit) Watch(watching bool) { l.watching.Store(watching) }
 
 func newLimit(f *Fleet, id uint32, b engine.Binding) *limit {
 	l := &limit{f: f, t: f.table, id: id, cfg: b.Limit, rule: b.Rule, salt: xxhash.Sum64String(b.Limit.Name)}

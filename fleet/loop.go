@@ -233,6 +233,9 @@ func (f *Fleet) last(ln *lane, limits []*limit) bool {
 	ln.start(now, f.cfg.decay())
 	for _, i := range ln.queue[:n] {
 		e, s := &f.table.entries[i], &f.table.sides[i]
+		if f.handOn(ln, i, s) {
+			continue
+		}
 		l := limits[e.limit.Load()]
 		spent, denied := e.untold(s)
 		switch {

@@ -64,10 +64,11 @@ type world struct {
 	store fleettest.Store
 	skew  float64 // us by which the store's clock is ahead
 	rtt   int64
-	down  bool                    // the store does not answer
-	cut   func(instance int) bool // nor does it answer these
-	lose  func(instance int) bool // whose calls are executed, but not answered
-	slow  func() int64            // rtt, if not nil
+	down  bool                            // the store does not answer
+	cut   func(instance int) bool         // nor does it answer these
+	lose  func(instance int) bool         // whose calls are executed, but not answered
+	slow  func() int64                    // rtt, if not nil
+	told  func(shard int, it *fleet.Item) // sees every item that the store charges, if not nil
 	cfg   fleet.Config
 	boxes []*box
 }
@@ -214,6 +215,11 @@ func (b *box) send(c *fleet.Call) {
 		us := float64(w.now)/1e3 + 9e13 + w.skew
 		for i := range sent {
 			w.store.Push(us, boot, &sent[i])
+			for j := range sent[i].Items {
+				if w.told != nil && sent[i].Prev < sent[i].Seq {
+					w.told(sent[i].Shard, &sent[i].Items[j])
+				}
+			}
 		}
 		if beat != nil {
 			reply = w.store.Beat(us, boot, &beatCopy)

@@ -170,11 +170,15 @@ func (t *table) enter(k key.Key, limit uint32, now int64, birth func(prev uint64
 	if i, _, ok = t.find(k, limit); ok {
 		return i, true, true
 	}
-	for n := range uint64(window) {
-		i = t.slot(r, home, n)
+	limits := *t.limits.Load()
+	for n := range 2 * uint64(window) { // in the second round, entries of limits that only watch
+		i = t.slot(r, home, n%window)
 		e := &t.entries[i]
 		w := e.word.Load()
-		if e.limit.Load() != 0 && !t.droppable(i, w, now) {
+		if n >= window && limits[limit].watching.Load() {
+			return 0, false, false
+		}
+		if e.limit.Load() != 0 && !t.droppable(i, w, now) && (n < window || !limits[e.limit.Load()].watching.Load() || frozen(w)) {
 			continue
 		}
 		v := (w + bucket.VersionOne) &^ uint64(bucket.Payload)
@@ -202,8 +206,9 @@ func (t *table) settle(i uint32, k key.Key, limit uint32, v uint64) {
 	e.when.Store(0)
 	e.inc.Store(l.first(l.laneOf(k)))
 	// The link stays: whoever marks the entry late makes it dirty for its new key,
-	// which costs a look, while a stack that lost its links would cost much more.
-	t.sides[i] = side{lane: uint16(l.laneOf(k)), x0: None, deniedAck: e.denied.Load(), unit: 1}
+	// which costs a look, while a stack that lost its links would cost much more. So
+	// does its place in a lane's queue; a lane that it is not of any more hands it on.
+	t.sides[i] = side{lane: uint16(l.laneOf(k)), x0: None, deniedAck: e.denied.Load(), unit: 1, queued: t.sides[i].queued}
 }
 
 // droppable reports whether an entry says no more than one never made. Its
