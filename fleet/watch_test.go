@@ -2,12 +2,14 @@ package fleet_test
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/engine"
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/fleettest"
 	"github.com/weir-go/weir/key"
 )
 
@@ -114,4 +116,30 @@ func TestKeysThatYieldAreNotToldForOthers(t *testing.T) {
 		require.Equal(t, n, told[k], "%v", k)
 	}
 	require.Zero(t, b.f.Snapshot().Pending)
+}
+
+// The engine says which limits only watch: at the start, and when it changes.
+func TestTheEngineSaysWhichLimitsWatch(t *testing.T) {
+	f, err := fleet.New(fleet.Config{Transport: fleettest.NewTransport(2), MaxKeys: 1})
+	require.NoError(t, err)
+	watch, enforced := tokenBucket(1, 1000), tokenBucket(1, 1000)
+	watch.Name, watch.Mode, enforced.Overflow = "watch", engine.Shadow, engine.OverflowClosed
+	e := engine.Must(engine.New(engine.Config{Limits: []engine.Limit{watch, enforced}, Secret: []byte("the same on every instance"), Sync: f}))
+	defer e.Close()
+	ask := func(limit string, k int) bool {
+		id, _ := e.Limit(limit)
+		tk := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{id.ClaimN(e.Key(limit, strconv.Itoa(k)), 500)}})
+		defer tk.Done(engine.Success)
+		return tk.OK()
+	}
+	for i := range 16 {
+		require.True(t, ask("watch", i))
+	}
+	for i := range 8 {
+		require.True(t, ask("api", i), "it takes what a watching limit has")
+	}
+	require.NoError(t, e.SetMode("watch", engine.Enforce))
+	require.False(t, ask("api", 100), "the rest is an enforced limit's now")
+	require.NoError(t, e.SetMode("watch", engine.Off))
+	require.True(t, ask("api", 100))
 }
