@@ -27,14 +27,14 @@ func (e *Engine) expressOne(t *Ticket, req *Request, p *plan) (tight *limit, ans
 	now := e.now()
 	tag := shard.TagOf(c.Key.H, l.table)
 	s := e.table.Home(c.Key.H).Pick(tag)
-	if !s.Is(tag) {
-		if s = e.table.Away(c.Key.H, tag); s == nil {
-			return e.refuseStranger(t, req, p, now)
-		}
-	}
 	old, ok := s.Read(tag)
 	if !ok {
-		return nil, false
+		if s = e.table.Slot(c.Key.H, tag); s == nil {
+			return e.refuseStranger(t, req, p, now)
+		}
+		if old, ok = s.Read(tag); !ok {
+			return nil, false
+		}
 	}
 	var next, room uint64
 	if l.kind == InFlight {
@@ -77,21 +77,24 @@ func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan) (tight *limit, ans
 	now := e.now()
 	tag1, tag2 := shard.TagOf(c1.Key.H, l1.table), shard.TagOf(c2.Key.H, l2.table)
 	s1 := e.table.Home(c1.Key.H).Pick(tag1)
-	if !s1.Is(tag1) {
-		if s1 = e.table.Away(c1.Key.H, tag1); s1 == nil {
+	old1, ok1 := s1.Read(tag1)
+	if !ok1 {
+		if s1 = e.table.Slot(c1.Key.H, tag1); s1 == nil {
 			return e.refuseStranger(t, req, p, now)
+		}
+		if old1, ok1 = s1.Read(tag1); !ok1 {
+			return nil, false
 		}
 	}
 	s2 := s1.Next()
-	if s2 == nil || !s2.Is(tag2) {
+	old2, ok2 := s2.Read(tag2)
+	if !ok2 {
 		if s2 = e.table.Slot(c2.Key.H, tag2); s2 == nil {
 			return e.refuseStranger(t, req, p, now)
 		}
-	}
-	old1, ok1 := s1.Read(tag1)
-	old2, ok2 := s2.Read(tag2)
-	if !ok1 || !ok2 {
-		return nil, false
+		if old2, ok2 = s2.Read(tag2); !ok2 {
+			return nil, false
+		}
 	}
 	var next1, next2, room1, room2 uint64
 	if l1.kind == InFlight {

@@ -23,8 +23,8 @@ func (t *Table) Find(h uint64, id uint8) (at uint32, word uint64) {
 
 // Home returns the line in which the words of a key are looked for first.
 func (t *Table) Home(h uint64) *Line {
-	ln, _ := bits.Mul64(h, t.all)
-	return &t.lines[ln]
+	ln, _ := bits.Mul64(h, t.all) // less than all: there is no need to check it
+	return (*Line)(unsafe.Add(unsafe.Pointer(t.base), ln*uint64(unsafe.Sizeof(Line{}))))
 }
 
 // Slot returns the slot that has the tag of the key, or nil.
@@ -35,14 +35,17 @@ func (t *Table) Slot(h, tag uint64) *Slot {
 	return t.Away(h, tag)
 }
 
-// Next returns the slot behind s in its line, or nil for the last one. Words of
-// one key that were born together lie side by side.
+// Next returns the slot behind s in its line, behind the last one itself. Words
+// of one key that were born together lie side by side.
 func (s *Slot) Next() *Slot {
+	// Lines are aligned to their size: where the address has all of these bits, the
+	// line ends.
 	const last = (slotsPerLine - 1) * unsafe.Sizeof(Slot{})
-	if uintptr(unsafe.Pointer(s))&last == last { // lines are aligned to their size
-		return nil
+	step := unsafe.Sizeof(Slot{})
+	if uintptr(unsafe.Pointer(s))&last == last {
+		step = 0
 	}
-	return (*Slot)(unsafe.Add(unsafe.Pointer(s), unsafe.Sizeof(Slot{})))
+	return (*Slot)(unsafe.Add(unsafe.Pointer(s), step))
 }
 
 // Is reports whether the slot has the tag.
@@ -60,17 +63,16 @@ func (t *Table) Away(h, tag uint64) *Slot {
 	return nil
 }
 
-// Read returns the word, if the slot is still the tag's: between the two loads of
-// the tag, the caller's and this one, it has not changed hands.
+// Read returns the word, if the slot is the tag's after it was loaded. It is the
+// tag's word if the slot has not changed hands since it was loaded, which Change
+// and Still tell by its version.
 func (s *Slot) Read(tag uint64) (word uint64, ok bool) {
 	word = s.word.Load()
 	return word, s.tag.Load() == tag && word&bucket.Payload != bucket.Frozen
 }
 
-// Still reports whether the slot has not changed hands since the word was read:
-// two loads of a tag around a word do not prove it, for the slot may have gone to
-// another key and come back. A change needs no such look, its compare-and-swap is
-// one; a refusal does.
+// Still reports whether the slot has not changed hands since the word was read.
+// A change needs no such look, its compare-and-swap is one; a refusal does.
 func (s *Slot) Still(word uint64) bool { return (s.word.Load()^word)>>56 == 0 }
 
 // Change makes the word next if it is still old.

@@ -69,7 +69,7 @@ func TestASlotIsItsTags(t *testing.T) {
 
 	// Neighbours in a line, and none behind the last.
 	n := 1
-	for s := &home.slots[0]; s.Next() != nil; s = s.Next() {
+	for s := &home.slots[0]; s.Next() != s; s = s.Next() {
 		require.Same(t, &home.slots[n], s.Next())
 		n++
 	}

@@ -54,6 +54,7 @@ func (m *mutex) wait() {
 // but Sweep, which belongs to one goroutine.
 type Table struct {
 	lines []Line // the shards' lines, then the overflow words
+	base  *Line  // the first of them
 	reach []atom.Uint64
 	mus   []mutex
 
@@ -108,6 +109,7 @@ func New(entries int, clock Clock) *Table {
 		main:       per * shards * slotsPerLine,
 		clock:      clock,
 	}
+	t.base = &t.lines[0]
 	t.ids.setSpan()
 	return t
 }
