@@ -45,6 +45,11 @@ var plants = []plant{
 	// The same table, seen by a checker of histories instead of the explorer.
 	{name: "the express way charges by a plain store", file: find, find: "func (s *Slot) Change(old, next uint64) bool { return s.word.CompareAndSwap(old, next) }", with: "func (s *Slot) Change(old, next uint64) bool { s.word.Store(next); return true }", pkg: "./shard", tags: "explore", run: "Explore(Reclaim|Undo)"},
 	{name: "the express way does not load the tag again", file: find, find: "return word, s.tag.Load() == tag && word", with: "return word, word", pkg: "./shard", tags: "explore", run: "Explore(Reclaim|Undo)"},
+	{name: "histories: a known key is charged by a plain store", file: table, find: "if c.Slot == None || !t.slot(c.Slot).word.CompareAndSwap(c.Word, c.next) {\n\t\treturn false\n\t}", with: "if c.Slot == None {\n\t\treturn false\n\t}\n\tt.slot(c.Slot).word.Store(c.next)", pkg: "./shard", run: "Linear"},
+	{name: "histories: a bucket keeps what was undone", file: "bucket/rule.go", find: "return r.undoToken(w, at, done, cost)", with: "return w", pkg: "./shard", run: "Linear"},
+	{name: "histories: a quota's undo gives one too much", file: "bucket/rule.go", find: "return undoQuota(w, done, cost)", with: "return undoQuota(w, done, cost+1)", pkg: "./shard", run: "Linear"},
+	{name: "histories: a window admits one too many", file: "bucket/sliding.go", find: "if sum(s)+cost > r.max {\n\t\treturn w, false", with: "if sum(s)+cost > r.max+1 {\n\t\treturn w, false", pkg: "./shard", run: "Linear"},
+	{name: "histories: an in-flight limit does not count what is asked for", file: "bucket/flight.go", find: "if InUse(w)+cost > r.max {", with: "if InUse(w) >= r.max {", pkg: "./shard", run: "Linear"},
 	{name: "histories: a word in use is given away", file: table, find: "if how == idle && !t.ids.idle(uint8(tag), w, now) {", with: "if false {", pkg: "./shard", run: "Linear"},
 
 	// The engine.
