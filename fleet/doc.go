@@ -34,10 +34,15 @@
 //   - Redis away: decisions go on at the same cost. After a second each instance
 //     lives on its last share, at least 1/N of the limit ([engine.Sync] has the
 //     alternatives); together at most 2*(b + r*t), and nothing is owed afterwards.
+//   - What the fleet admits too much while the store answers is owed, up to the
+//     burst, a second, or a token of each instance, whichever is most; so a limit
+//     of fewer tokens than instances is exact in the long run too.
 //   - Redis comes back, with or without its data: what is known to any instance
 //     is restored.
-//   - A strict limit or a quota is never exceeded, but for what was leased a
-//     moment before it was spent; a quota never at all.
+//   - A strict limit is never exceeded, but for what was leased up to 4 s before
+//     it was spent; a quota never at all.
+//   - Keys of limits that only watch never keep one of an enforced limit out of
+//     the table.
 //   - Non-critical requests in flight never exceed the fleet's allocation, as
 //     long as no request outlasts [Reservation].Request and no partition
 //     [Reservation].Grace.
