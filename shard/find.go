@@ -24,7 +24,7 @@ func (t *Table) Find(h uint64, id uint8) (at uint32, word uint64) {
 // Home returns the line in which the words of a key are looked for first.
 func (t *Table) Home(h uint64) *Line {
 	ln, _ := bits.Mul64(h, t.all) // less than all: there is no need to check it
-	return (*Line)(unsafe.Add(unsafe.Pointer(t.base), ln*uint64(unsafe.Sizeof(Line{}))))
+	return (*Line)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.lines)), ln*uint64(unsafe.Sizeof(Line{}))))
 }
 
 // Slot returns the slot that has the tag of the key, or nil.

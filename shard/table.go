@@ -54,7 +54,6 @@ func (m *mutex) wait() {
 // but Sweep, which belongs to one goroutine.
 type Table struct {
 	lines []Line // the shards' lines, then the overflow words
-	base  *Line  // the first of them
 	reach []atom.Uint64
 	mus   []mutex
 
@@ -109,7 +108,6 @@ func New(entries int, clock Clock) *Table {
 		main:       per * shards * slotsPerLine,
 		clock:      clock,
 	}
-	t.base = &t.lines[0]
 	t.ids.setSpan()
 	return t
 }
@@ -126,6 +124,7 @@ func (t *Table) home(h uint64) (shard, first, in uint64) {
 	return shard, shard * t.perShard, ln - shard*t.perShard
 }
 
+// TagOf returns the tag of a key of the limit with the table id.
 func TagOf(h uint64, id uint8) uint64 { return h<<8 | uint64(id) }
 
 func (t *Table) slot(i uint32) *Slot {

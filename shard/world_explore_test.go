@@ -122,10 +122,7 @@ func (a *acct) take(cost int64) bool {
 // takeKnown charges a known key's word at home, or reports that it could not.
 func (a *acct) takeKnown(now int64) bool {
 	tag := TagOf(a.h, a.ID)
-	s := a.tab.Home(a.h).Slot(tag)
-	if s == nil {
-		return false
-	}
+	s := a.tab.Home(a.h).Pick(tag)
 	old, ok := s.Read(tag)
 	if !ok {
 		return false
