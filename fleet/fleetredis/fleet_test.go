@@ -132,7 +132,16 @@ func TestTenEnginesOverOneServer(t *testing.T) {
 	}
 	within(t, 0.92, 1.08, parts)
 	within(t, 0.985, 1.02, []float64{average(parts)})
-	require.LessOrEqual(t, d.excess(2000, 400), 800.0) // 600 on a machine that has nothing else to do
+	most, least := 800.0, 0.95 // on a machine that has something else to do
+	if full() {
+		most, least = 600, 0.98
+	}
+	require.LessOrEqual(t, d.excess(2000, 400), most)
+	var s, q float64 // Jain's index: everybody was offered the same
+	for _, n := range d.byEngine {
+		s, q = s+float64(n), q+float64(n)*float64(n)
+	}
+	require.GreaterOrEqual(t, s*s/(q*float64(len(d.byEngine))), least)
 }
 
 // heard waits until every engine has heard of n instances.
