@@ -85,6 +85,32 @@ func TestTheVictimsOfAnHourAreTheSameEverywhere(t *testing.T) {
 	require.NotEqual(t, victims(time.Minute, a), victims(time.Minute, b))
 }
 
+// When an incident is over, so is its choice of victims: those of the next one,
+// in another hour, are others.
+func TestTheNextIncidentHasOtherVictims(t *testing.T) {
+	var l load
+	f := start(t, engine.Config{Ladder: engine.Ladder{Signal: l.read}})
+	incident := func() (shed [200]bool) {
+		l.set(1.2)
+		for f.Snapshot().Ladder.Level < 0.3 {
+			f.clock.Advance(100 * time.Millisecond)
+		}
+		for i := range shed {
+			tk := f.Admit(engine.Request{Class: engine.Test, Cohort: f.Key("user", strconv.Itoa(i)).P})
+			shed[i] = !tk.OK()
+			tk.Done(engine.Success)
+		}
+		l.set(0.1)
+		for f.Snapshot().Ladder.Level > 0 {
+			f.clock.Advance(time.Second)
+		}
+		return shed
+	}
+	first := incident()
+	f.clock.Advance(time.Hour)
+	require.NotEqual(t, first, incident())
+}
+
 // A changed quota waits for the end of the window that it counts in, also when
 // the wall clock has been set back into the one before.
 func TestAChangedQuotaKeepsItsWindow(t *testing.T) {
