@@ -54,6 +54,7 @@ func TestServerIsKilledTwice(t *testing.T) {
 		"shifting": {shifting(n, 2*time.Second), 0.2, 0.85},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			srv := redistest.Start(t)
 			engines := fleetOf(t, n, limits(), srv.Addr)
 			heard(t, engines, n)
