@@ -108,7 +108,17 @@ func TestTheNextIncidentHasOtherVictims(t *testing.T) {
 	}
 	first := incident()
 	f.clock.Advance(time.Hour)
-	require.NotEqual(t, first, incident())
+	second := incident()
+	spared, hit := 0, 0
+	for i := range first {
+		if first[i] && !second[i] {
+			spared++
+		}
+		if second[i] && !first[i] {
+			hit++
+		}
+	}
+	require.Greater(t, min(spared, hit), 20, "victims of a higher level include those of a lower one only within an incident")
 }
 
 // A changed quota waits for the end of the window that it counts in, also when
