@@ -39,8 +39,8 @@ var plants = []plant{
 	{name: "the gate is entered by a plain store", file: "gate/gate.go", find: "case ok:\n\t\t\tif g.word.CompareAndSwap(w, next) {", with: "case ok:\n\t\t\tif g.word.Store(next); true {", pkg: "./gate", tags: "explore", run: "ExploreTheGate$"},
 	{name: "the gate on its lease is entered by a plain store", file: "gate/gate.go", find: "next, ok := enter(w, limits, critical)\n\t\tif !ok {\n\t\t\treturn false\n\t\t}\n\t\tif g.word.CompareAndSwap(w, next) {", with: "next, ok := enter(w, limits, critical)\n\t\tif !ok {\n\t\t\treturn false\n\t\t}\n\t\tif g.word.Store(next); true {", pkg: "./gate", tags: "explore", run: "ExploreTheGate$"},
 	{name: "the gate goes by limits older than its word", file: "gate/gate.go", find: "\t\tw := g.word.Load()\n\t\tnext, ok := enter(w, g.limits.Load(), critical)", with: "\t\tl := g.limits.Load()\n\t\tw := g.word.Load()\n\t\tnext, ok := enter(w, l, critical)", pkg: "./gate", tags: "explore", run: "ExploreTheGate"},
-	{name: "the gate does not count critical requests in its hard cap", file: "gate/gate.go", find: "case hard != half && c+o >= hard:", with: "case hard != half && o+0*c >= hard:", pkg: "./gate", run: "Linear"},
-	{name: "the gate admits one too many", file: "gate/gate.go", find: "case o >= limits&half:", with: "case o > limits&half:", pkg: "./gate", run: "Linear"},
+	{name: "the gate does not count critical requests in its hard cap", file: "gate/gate.go", find: "case hard != half && c+o >= hard:", with: "case hard != half && o+0*c >= hard:", pkg: "./gate", run: "Linear|HardCap"},
+	{name: "the gate admits one too many", file: "gate/gate.go", find: "case o >= limits&half:", with: "case o > limits&half:", pkg: "./gate", run: "Linear|HistoriesAgree"},
 
 	// The same table, seen by a checker of histories instead of the explorer.
 	{name: "the express way charges by a plain store", file: find, find: "func (s *Slot) Change(old, next uint64) bool { return s.word.CompareAndSwap(old, next) }", with: "func (s *Slot) Change(old, next uint64) bool { s.word.Store(next); return true }", pkg: "./shard", tags: "explore", run: "Explore(Reclaim|Undo)"},
