@@ -5,17 +5,17 @@ import (
 	"github.com/weir-go/weir/shard"
 )
 
-// expressSynced is express for a request of which one claim is on a token bucket
-// that a fleet shares, and another, if there is one, is what express knows. The
-// shared claim is not looked at before it is charged: while the ladder is at
-// rest nothing else can come between that would be refused sooner, but for the
-// gate, and where that refuses the look is made up for.
+// expressSynced is the express way of a request with claims that a fleet shares:
+// one on a token bucket or on a count of requests in flight, beside which may
+// stand one that the engine counts itself; or one on each. While the ladder is at
+// rest nothing can come between that would be refused sooner, but for the gate;
+// so what is charged last is not looked at before.
 func (e *Engine) expressSynced(t *Ticket, req *Request, p *plan) (answered bool) {
 	whole := false
 	defer func() {
 		if !whole { // decide meets the same fault, and knows what to do about it
 			_ = recover()
-			e.leave(t)
+			e.putBack(t)
 			*t, answered = Ticket{e: t.e, lane: t.lane}, false
 		}
 	}()
@@ -23,87 +23,168 @@ func (e *Engine) expressSynced(t *Ticket, req *Request, p *plan) (answered bool)
 	return answered
 }
 
+// putBack gives back what a request holds that will not start on this way.
+func (e *Engine) putBack(t *Ticket) {
+	for i := range t.holds[:min(t.n, few)] {
+		e.giveBack(&t.holds[i])
+	}
+	t.n = 0
+	e.leave(t)
+}
+
 func (e *Engine) trySynced(t *Ticket, req *Request, p *plan) bool {
 	if e.level.Load() != 0 {
 		return false
 	}
 	c := &req.Claims[0]
-	l := p.sharedBucket(c)
-	var o *Claim
-	if len(req.Claims) == 2 {
-		if o = &req.Claims[1]; l == nil {
-			c, o = o, c
-			l = p.sharedBucket(c)
-		}
-		if o.Limit == c.Limit {
-			return false
-		}
+	l := p.known(c)
+	if len(req.Claims) == 1 {
+		return l != nil && e.trySyncedOne(t, req, p, c, l)
 	}
-	if l == nil {
+	o := &req.Claims[1]
+	ol := p.known(o)
+	// The bucket is charged last: its undo, unlike that of a place, may give back
+	// less than was taken.
+	if l == nil || ol != nil && ol.kind == TokenBucket {
+		c, o, l, ol = o, c, ol, l
+	}
+	switch {
+	case l == nil || o.Limit == c.Limit:
+		return false
+	case ol == nil:
+		return e.trySyncedBeside(t, req, p, c, l, o)
+	case l.kind != TokenBucket || ol.kind != InFlight:
+		return false
+	}
+	return e.trySyncedBoth(t, req, p, c, l, o, ol)
+}
+
+// trySyncedOne is one shared claim.
+func (e *Engine) trySyncedOne(t *Ticket, req *Request, p *plan, c *Claim, l *limit) bool {
+	now := e.now()
+	if p.gated && !e.enter(t, req.Class == Critical) {
+		return e.refuseGate(t, req, p, now, l, c)
+	}
+	if !e.takeKnown(t, now, l, c) {
+		return e.notTaken(t, req, p, now, l, c)
+	}
+	t.open = true
+	e.counted(t, req.Class)
+	return true
+}
+
+// trySyncedBeside is one shared claim and one that the engine counts.
+func (e *Engine) trySyncedBeside(t *Ticket, req *Request, p *plan, c *Claim, l *limit, o *Claim) bool {
+	ol := p.ordinary(o)
+	if ol == nil {
 		return false
 	}
 	now := e.now()
-
-	var (
-		ol              *limit
-		s               *shard.Slot
-		old, next, room uint64
-	)
-	if o != nil {
-		if ol = p.ordinary(o); ol == nil {
-			return false
-		}
-		tag := shard.TagOf(o.Key.H, ol.table)
+	tag := shard.TagOf(o.Key.H, ol.table)
+	s := e.table.Home(o.Key.H).Pick(tag)
+	old, ok := s.Read(tag)
+	if !ok {
 		if s = e.table.Slot(o.Key.H, tag); s == nil {
 			// A key never seen: not to be made known for a request that the fleet
 			// refuses.
 			return l.shared.Peek(c.Key, now, c.Cost).Reason != Admitted && e.refuseSynced(t, req, p, l, c)
 		}
-		var ok bool
 		if old, ok = s.Read(tag); !ok {
 			return false
 		}
-		if ol.kind == InFlight {
-			next, ok = ol.rule.TakeFlight(old, o.Cost)
-		} else {
-			next, room, ok = ol.rule.SpendToken(old, ol.rule.TokenAt(now), uint64(o.Cost))
-		}
-		if !ok {
-			return false
-		}
+	}
+	var next, room uint64
+	if ol.kind == InFlight {
+		next, ok = ol.rule.TakeFlight(old, o.Cost)
+	} else {
+		next, room, ok = ol.rule.SpendToken(old, ol.rule.TokenAt(now), uint64(o.Cost))
+	}
+	if !ok {
+		return false
 	}
 	if p.gated && !e.enter(t, req.Class == Critical) {
-		if l.shared.Peek(c.Key, now, c.Cost).Reason != Admitted {
-			return false
-		}
-		_, answered := e.refuseLayer(t, req, p, Fleet)
-		return answered
+		return e.refuseGate(t, req, p, now, l, c)
 	}
-	step, h := l.shared.Take(c.Key, now, c.Cost)
-	if step.Reason != Admitted {
+	h, left, ok := l.taker.TakeKnown(c.Key, now, c.Cost)
+	if !ok {
+		return e.notTaken(t, req, p, now, l, c)
+	}
+	if !s.Change(old, next) {
+		l.shared.Undo(h, now)
 		e.leave(t)
-		return e.refuseSynced(t, req, p, l, c)
+		return false
 	}
-	t.d.Remaining, t.d.Limit = step.Remaining, l.id
-	if o != nil {
-		if !s.Change(old, next) {
-			l.shared.Undo(h, now)
-			e.leave(t)
-			t.d.Remaining, t.d.Limit = 0, 0
-			return false
+	t.keepShared(l, c, h, left)
+	if ol.kind == InFlight {
+		if left := ol.max - bucket.InUse(next); left < t.d.Remaining {
+			t.d.Remaining, t.d.Limit = left, ol.id
 		}
-		if ol.kind == InFlight {
-			if left := ol.max - bucket.InUse(next); left < step.Remaining {
-				t.d.Remaining, t.d.Limit = left, ol.id
-			}
-			t.keepFlight(0, ol, e.table.Index(s), next, o.Cost)
-		} else {
-			t.tight, t.room = ol, room
-		}
+		t.keepFlight(t.n, ol, e.table.Index(s), next, o.Cost)
+	} else {
+		t.tight, t.room = ol, room
 	}
 	t.open = true
 	e.counted(t, req.Class)
 	return true
+}
+
+// trySyncedBoth is a shared bucket and a shared count of requests in flight.
+func (e *Engine) trySyncedBoth(t *Ticket, req *Request, p *plan, c *Claim, l *limit, o *Claim, ol *limit) bool {
+	now := e.now()
+	// A place taken and given back might keep somebody else out: not for a request
+	// that the bucket refuses.
+	if !l.taker.FitsKnown(c.Key, now, c.Cost) {
+		return false
+	}
+	if p.gated && !e.enter(t, req.Class == Critical) {
+		return false
+	}
+	if !e.takeKnown(t, now, ol, o) || !e.takeKnown(t, now, l, c) {
+		e.putBack(t)
+		t.d = Decision{}
+		return false
+	}
+	t.open = true
+	e.counted(t, req.Class)
+	return true
+}
+
+// takeKnown charges a shared claim and notes what the ticket holds.
+func (e *Engine) takeKnown(t *Ticket, now int64, l *limit, c *Claim) bool {
+	h, left, ok := l.taker.TakeKnown(c.Key, now, c.Cost)
+	if ok {
+		t.keepShared(l, c, h, left)
+	}
+	return ok
+}
+
+// keepShared notes a shared claim: what is left of it, and what is to be given
+// back.
+func (t *Ticket) keepShared(l *limit, c *Claim, h Handle, left int64) {
+	if t.d.Limit == 0 || left < t.d.Remaining {
+		t.d.Remaining, t.d.Limit = left, l.id
+	}
+	if l.kind == InFlight {
+		k := &t.holds[t.n%few]
+		k.word, k.cost, k.limit, k.kind = h.ID, c.Cost, l.id, holdShared
+		t.n++
+	}
+}
+
+// notTaken is for a shared claim that was not charged: it is refused, or left to
+// decide.
+func (e *Engine) notTaken(t *Ticket, req *Request, p *plan, now int64, l *limit, c *Claim) bool {
+	e.leave(t)
+	return l.shared.Peek(c.Key, now, c.Cost).Reason != Admitted && e.refuseSynced(t, req, p, l, c)
+}
+
+// refuseGate refuses for the gate a request that the fleet would let pass.
+func (e *Engine) refuseGate(t *Ticket, req *Request, p *plan, now int64, l *limit, c *Claim) bool {
+	if l.shared.Peek(c.Key, now, c.Cost).Reason != Admitted {
+		return false
+	}
+	_, answered := e.refuseLayer(t, req, p, Fleet)
+	return answered
 }
 
 // refuseSynced refuses the request if, on the true time, its shared claim still
@@ -121,14 +202,14 @@ func (e *Engine) refuseSynced(t *Ticket, req *Request, p *plan, l *limit, c *Cla
 	return true
 }
 
-// sharedBucket returns the limit of a claim if it is a shared token bucket that
-// is enforced for every key and the cost is one it can ever pass, or nil.
-func (p *plan) sharedBucket(c *Claim) *limit {
+// known returns the limit of a claim if it is a shared one with a way for known
+// keys, that is enforced for every key, and the cost is one that can ever pass.
+func (p *plan) known(c *Claim) *limit {
 	if int(c.Limit) >= len(p.limits) {
 		return nil
 	}
 	l := &p.limits[c.Limit]
-	if l.shared == nil || l.kind != TokenBucket || uint64(c.Cost)-1 >= uint64(l.max) || l.ctl.mode.Load() != uint64(Enforce) {
+	if l.taker == nil || uint64(c.Cost)-1 >= uint64(l.max) || l.ctl.mode.Load() != uint64(Enforce) {
 		return nil
 	}
 	return l

@@ -27,8 +27,9 @@ type plan struct {
 type limit struct {
 	rule   bucket.Rule // of the word that is taken
 	ctl    *control
-	shared Shared // decides instead of the table when the limit is synced
-	max    int64  // the largest cost that can ever pass: 0 for Block
+	shared Shared     // decides instead of the table when the limit is synced
+	taker  KnownTaker // shared, if it is one and a token bucket or a count in flight
+	max    int64      // the largest cost that can ever pass: 0 for Block
 	// express is max for limits that the express way knows and that are enforced
 	// for every key, else 0.
 	express uint64

@@ -254,6 +254,9 @@ func (b *builder) bind(l *limit, prev *limit, kept bool) (err error) {
 			binding.Prev = prev.shared
 		}
 		l.shared, err = b.next.cfg.Sync.Bind(binding)
+		if l.kind == TokenBucket || l.kind == InFlight {
+			l.taker, _ = l.shared.(KnownTaker)
+		}
 		return err
 	case kept:
 		l.table, l.bucket = prev.table, prev.bucket

@@ -117,6 +117,16 @@ type Shared interface {
 	Done(id uint64, cost int64)
 }
 
+// KnownTaker is a Shared with a shorter way for the common answers: a key that is
+// known and a cost, at least 1, that fits. Both methods say no where they do not
+// know, and have then done nothing.
+type KnownTaker interface {
+	// FitsKnown is Peek, if it would say Admitted.
+	FitsKnown(k key.Key, now, cost int64) bool
+	// TakeKnown is Take, if it would say Admitted; left is what remains.
+	TakeKnown(k key.Key, now, cost int64) (h Handle, left int64, ok bool)
+}
+
 // Watcher is a Shared that wants to know whether its limit only watches (it is
 // switched off, in shadow, or enforced for nobody): so that its keys yield to
 // those of enforced limits.

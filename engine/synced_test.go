@@ -80,6 +80,22 @@ func (a *account) Take(k key.Key, _, cost int64) (engine.SharedStep, engine.Hand
 	return s, engine.Handle{ID: uint64(len(a.handed)), Cost: cost}
 }
 
+// A key is known once it was charged.
+func (a *account) FitsKnown(k key.Key, _, cost int64) bool {
+	a.l.mu.Lock()
+	defer a.l.mu.Unlock()
+	_, known := a.used[k]
+	return known && a.used[k]+cost <= a.max
+}
+
+func (a *account) TakeKnown(k key.Key, now, cost int64) (engine.Handle, int64, bool) {
+	if !a.FitsKnown(k, now, cost) {
+		return engine.Handle{}, 0, false
+	}
+	s, h := a.Take(k, now, cost)
+	return h, s.Remaining, s.Reason == engine.Admitted
+}
+
 func (a *account) Undo(h engine.Handle, _ int64) {
 	a.l.mu.Lock()
 	defer a.l.mu.Unlock()
@@ -225,18 +241,22 @@ func TestASharedLimitHearsOfItsRefusals(t *testing.T) {
 	hold.Done(engine.Success)
 }
 
-// On the short way a shared limit is asked once: what is charged is not looked
-// at before.
+// On the short way a shared limit is asked once, of a key that is known: what is
+// charged is not looked at before.
 func TestASharedLimitIsChargedWithoutALook(t *testing.T) {
 	f, l := startShared(t, engine.Config{
-		Limits: []engine.Limit{shared(tokens("shared", 1, time.Hour, 100)), tokens("own", 1, time.Hour, 100), inFlight("jobs", 2)},
-		Gate:   engine.Gate{Capacity: 10},
+		Limits: []engine.Limit{
+			shared(tokens("shared", 1, time.Hour, 100)), tokens("own", 1, time.Hour, 100), inFlight("jobs", 2), shared(inFlight("places", 2)),
+		},
+		Gate: engine.Gate{Capacity: 10},
 	})
 	a := l.bound["shared"]
+	f.take("shared", "u", 1)
+	f.take("places", "u", 1)
 	f.take("own", "u", 1)
 	f.take("jobs", "u", 1)
 	for _, class := range []engine.Class{engine.Test, engine.Read, engine.Critical} {
-		for _, names := range [][]string{{"shared"}, {"shared", "own"}, {"own", "shared"}, {"shared", "jobs"}, {"jobs", "shared"}} {
+		for _, names := range [][]string{{"shared"}, {"shared", "own"}, {"own", "shared"}, {"shared", "jobs"}, {"jobs", "shared"}, {"shared", "places"}, {"places", "shared"}} {
 			looks, takes := a.looks, a.takes
 			tk := f.request(class, "u", names...)
 			require.True(t, tk.OK())

@@ -79,6 +79,35 @@ func (l share) Take(k key.Key, now, cost int64) (engine.SharedStep, engine.Handl
 	return l.takeAt(k, l.id, i, w, now, cost)
 }
 
+// FitsKnown implements engine.KnownTaker.
+func (l share) FitsKnown(k key.Key, now, cost int64) bool {
+	i, w, ok := l.t.find(k, l.id)
+	if !ok {
+		return false
+	}
+	inc := l.t.entries[i].inc.Load()
+	_, ok = l.rule.TakeUnits(w, l.rule.TokenAt(now), l.units(inc, cost))
+	return ok && inc != shut
+}
+
+// TakeKnown implements engine.KnownTaker.
+func (l share) TakeKnown(k key.Key, now, cost int64) (h engine.Handle, left int64, ok bool) {
+	i, w, ok := l.t.find(k, l.id)
+	if !ok {
+		return engine.Handle{}, 0, false
+	}
+	e := &l.t.entries[i]
+	at, inc := l.rule.TokenAt(now), e.inc.Load()
+	units := l.units(inc, cost)
+	next, ok := l.rule.TakeUnits(w, at, units)
+	if !ok || inc == shut || !e.word.CompareAndSwap(w, next) {
+		return engine.Handle{}, 0, false
+	}
+	e.spent(w, cost)
+	l.asked(e, i, now, cost)
+	return engine.Handle{ID: ref(i, w), Done: next, Units: units, Cost: cost}, l.left(next, at, inc), true
+}
+
 // takeAt charges the entry of k, whose word was w.
 func (l share) takeAt(k key.Key, id, i uint32, w uint64, now, cost int64) (engine.SharedStep, engine.Handle) {
 	at := l.rule.At(now)

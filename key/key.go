@@ -56,7 +56,10 @@ func (h *Hasher) Key(parts ...string) Key {
 	}
 	// Each part is hashed where it lies. Joining them first in a buffer costs more
 	// than the hashing: it is read back before the stores have settled.
-	if len(parts) == 1 && !h.sip {
+	if len(parts) == 1 {
+		if h.sip {
+			return Key{H: h.siphash(parts[0]), P: xxhash.Sum64String(parts[0])}
+		}
 		return Key{H: h.keyed(parts[0]), P: xxhash.Sum64String(parts[0])}
 	}
 	return h.join(parts)
