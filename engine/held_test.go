@@ -136,6 +136,9 @@ func TestAChangedQuotaKeepsItsWindow(t *testing.T) {
 	d := f.take("day", "u", 1)
 	require.Equal(t, engine.Limited, d.Reason)
 	require.Equal(t, wait, d.RetryAfter)
+	require.True(t, f.take("day", "v", 4).OK())
+	f.clock.Advance(15 * time.Minute) // past the midnight that was before
+	require.False(t, f.take("day", "v", 1).OK(), "no window begins twice")
 }
 
 // Swaps that fail take nothing, however often, and those that succeed give back
@@ -158,7 +161,7 @@ func TestSwapsUseNoRulesUp(t *testing.T) {
 
 	f = start(t, engine.Config{MaxEntries: 1 << 12})
 	costs := tokens("costs", 1, time.Second, 5)
-	for i := range 300 {
+	for i := range 600 {
 		costs.PostPaid = i%2 == 0
 		require.NoError(t, f.swap(costs), "swap %d", i)
 		require.True(t, f.take("costs", strconv.Itoa(i), 1).OK())
