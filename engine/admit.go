@@ -21,16 +21,18 @@ func (e *Engine) Admit(req Request) (t Ticket) {
 	t.e, t.lane = e, here()
 	if p.express && req.Class-Test <= Critical-Test && uint(len(req.Claims)-1) < few {
 		tight, ok := (*limit)(nil), false
-		if len(req.Claims) == 1 {
+		switch {
+		case p.synced && p.shared(&req):
+			if e.expressSynced(&t, &req, p) {
+				return
+			}
+		case len(req.Claims) == 1:
 			tight, ok = e.expressOne(&t, &req, p)
-		} else {
+		default:
 			tight, ok = e.expressTwo(&t, &req, p)
 		}
 		if ok {
 			t.tight = tight
-			return
-		}
-		if p.synced && e.expressSynced(&t, &req, p) {
 			return
 		}
 	}

@@ -231,16 +231,19 @@ func (e *Engine) leave(t *Ticket) {
 // pause of the process the published time is as old as the pause.
 func (e *Engine) enterLeased(l *lease, critical bool) bool {
 	_, hard := e.gate.Limits()
-	inside, _ := e.gate.Inside()
-	if reserved := critical && inside < l.Critical; !reserved && l.Total != 0 && (hard == 0 || l.Total < hard) {
-		hard = l.Total
+	total := hard
+	if l.Total != 0 && (hard == 0 || l.Total < hard) {
+		total = l.Total
 	}
 	if critical {
-		return e.gate.EnterWithin(true, 0, hard)
+		if inside, _ := e.gate.Inside(); inside < l.Critical {
+			total = hard
+		}
+		return e.gate.EnterWithin(true, 0, total)
 	}
-	ok := e.gate.EnterWithin(false, min(l.Other, l.Fallback), hard)
+	ok := e.gate.EnterWithin(false, min(l.Other, l.Fallback), total)
 	if !ok && l.Other > l.Fallback && e.time.Now() <= l.Until {
-		ok = e.gate.EnterWithin(false, l.Other, hard)
+		ok = e.gate.EnterWithin(false, l.Other, total)
 	}
 	if !ok {
 		l.refused.Add(1)
@@ -250,7 +253,7 @@ func (e *Engine) enterLeased(l *lease, critical bool) bool {
 		}
 		return false
 	}
-	_, other := e.gate.Inside()
+	other := e.gate.Others()
 	for p := l.peak.Load(); int64(other) > p && !l.peak.CompareAndSwap(p, int64(other)); p = l.peak.Load() {
 	}
 	return true

@@ -105,16 +105,16 @@ func (e *Engine) trySyncedBeside(t *Ticket, req *Request, p *plan, c *Claim, l *
 	if p.gated && !e.enter(t, req.Class == Critical) {
 		return e.refuseGate(t, req, p, now, l, c)
 	}
-	h, left, ok := l.taker.TakeKnown(c.Key, now, c.Cost)
+	id, done, units, left, ok := l.taker.TakeKnown(c.Key, now, c.Cost)
 	if !ok {
 		return e.notTaken(t, req, p, now, l, c)
 	}
 	if !s.Change(old, next) {
-		l.shared.Undo(h, now)
+		l.shared.Undo(Handle{ID: id, Done: done, Units: units, Cost: c.Cost}, now)
 		e.leave(t)
 		return false
 	}
-	t.keepShared(l, c, h, left)
+	t.keepShared(l, c, id, left)
 	if ol.kind == InFlight {
 		if left := ol.max - bucket.InUse(next); left < t.d.Remaining {
 			t.d.Remaining, t.d.Limit = left, ol.id
@@ -151,22 +151,22 @@ func (e *Engine) trySyncedBoth(t *Ticket, req *Request, p *plan, c *Claim, l *li
 
 // takeKnown charges a shared claim and notes what the ticket holds.
 func (e *Engine) takeKnown(t *Ticket, now int64, l *limit, c *Claim) bool {
-	h, left, ok := l.taker.TakeKnown(c.Key, now, c.Cost)
+	id, _, _, left, ok := l.taker.TakeKnown(c.Key, now, c.Cost)
 	if ok {
-		t.keepShared(l, c, h, left)
+		t.keepShared(l, c, id, left)
 	}
 	return ok
 }
 
 // keepShared notes a shared claim: what is left of it, and what is to be given
 // back.
-func (t *Ticket) keepShared(l *limit, c *Claim, h Handle, left int64) {
+func (t *Ticket) keepShared(l *limit, c *Claim, id uint64, left int64) {
 	if t.d.Limit == 0 || left < t.d.Remaining {
 		t.d.Remaining, t.d.Limit = left, l.id
 	}
 	if l.kind == InFlight {
 		k := &t.holds[t.n%few]
-		k.word, k.cost, k.limit, k.kind = h.ID, c.Cost, l.id, holdShared
+		k.word, k.cost, k.limit, k.kind = id, c.Cost, l.id, holdShared
 		t.n++
 	}
 }
@@ -200,6 +200,16 @@ func (e *Engine) refuseSynced(t *Ticket, req *Request, p *plan, l *limit, c *Cla
 	e.refuse(t, req.Class, p, Decision{Reason: step.Reason, Layer: l.layer, Limit: l.id,
 		RetryAfter: step.RetryAfter, Remaining: step.Remaining})
 	return true
+}
+
+// shared reports whether one of the claims is on a limit that a fleet shares.
+func (p *plan) shared(req *Request) bool {
+	for i := range req.Claims {
+		if id := int(req.Claims[i].Limit); id < len(p.limits) && p.limits[id].taker != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // known returns the limit of a claim if it is a shared one with a way for known

@@ -123,8 +123,9 @@ type Shared interface {
 type KnownTaker interface {
 	// FitsKnown is Peek, if it would say Admitted.
 	FitsKnown(k key.Key, now, cost int64) bool
-	// TakeKnown is Take, if it would say Admitted; left is what remains.
-	TakeKnown(k key.Key, now, cost int64) (h Handle, left int64, ok bool)
+	// TakeKnown is Take, if it would say Admitted: id, done and units are the
+	// Handle's, left is what remains.
+	TakeKnown(k key.Key, now, cost int64) (id, done, units uint64, left int64, ok bool)
 }
 
 // Watcher is a Shared that wants to know whether its limit only watches (it is

@@ -88,12 +88,12 @@ func (a *account) FitsKnown(k key.Key, _, cost int64) bool {
 	return known && a.used[k]+cost <= a.max
 }
 
-func (a *account) TakeKnown(k key.Key, now, cost int64) (engine.Handle, int64, bool) {
+func (a *account) TakeKnown(k key.Key, now, cost int64) (id, done, units uint64, left int64, ok bool) {
 	if !a.FitsKnown(k, now, cost) {
-		return engine.Handle{}, 0, false
+		return 0, 0, 0, 0, false
 	}
 	s, h := a.Take(k, now, cost)
-	return h, s.Remaining, s.Reason == engine.Admitted
+	return h.ID, h.Done, h.Units, s.Remaining, s.Reason == engine.Admitted
 }
 
 func (a *account) Undo(h engine.Handle, _ int64) {

@@ -125,19 +125,19 @@ func (l hold) FitsKnown(k key.Key, now, cost int64) bool {
 
 // TakeKnown implements engine.KnownTaker. What goes beyond the instance's own
 // part needs the true time, and is left to Take.
-func (l hold) TakeKnown(k key.Key, now, cost int64) (h engine.Handle, left int64, ok bool) {
+func (l hold) TakeKnown(k key.Key, now, cost int64) (id, done, units uint64, left int64, ok bool) {
 	i, w, ok := l.t.find(k, l.id)
 	if !ok || bucket.InUse(w)+cost > l.part() {
-		return engine.Handle{}, 0, false
+		return 0, 0, 0, 0, false
 	}
 	e := &l.t.entries[i]
 	left = l.allowed(e, now) - bucket.InUse(w) - cost
 	if left < 0 || !e.word.CompareAndSwap(w, w+uint64(cost)) {
-		return engine.Handle{}, 0, false
+		return 0, 0, 0, 0, false
 	}
 	e.spent(w, cost)
 	l.asked(e, i, now, cost)
-	return engine.Handle{ID: uint64(i+1)<<40 | bucket.Life(w), Cost: cost}, left, true
+	return uint64(i+1)<<40 | bucket.Life(w), 0, 0, left, true
 }
 
 func (l hold) enter(k key.Key) (i uint32, ok bool) {

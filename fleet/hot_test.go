@@ -116,16 +116,16 @@ func TestOverflow(t *testing.T) {
 		w, b := one(t, fleet.Config{MaxKeys: 1}, l)
 		s := b.shared[l.Name]
 		table, more := 0, 0
-		for i := range 2000 + 16 {
+		for i := range 2000 + 32 {
 			if step, _ := s.Take(keyOf(i), w.now, 1); step.Reason == engine.Admitted {
-				if i < 16 {
+				if i < 32 {
 					table++
 				} else {
 					more++
 				}
 			}
 		}
-		require.Equal(t, 16, table, "MaxKeys 1 is a table of one window")
+		require.Equal(t, 32, table, "MaxKeys 1 is a table of one window")
 		require.Equal(t, want, more)
 		w.seconds(3)
 		step, _ := s.Take(keyOf(5000), w.now, 1)

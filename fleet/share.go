@@ -91,21 +91,21 @@ func (l share) FitsKnown(k key.Key, now, cost int64) bool {
 }
 
 // TakeKnown implements engine.KnownTaker.
-func (l share) TakeKnown(k key.Key, now, cost int64) (h engine.Handle, left int64, ok bool) {
+func (l share) TakeKnown(k key.Key, now, cost int64) (id, done, units uint64, left int64, ok bool) {
 	i, w, ok := l.t.find(k, l.id)
 	if !ok {
-		return engine.Handle{}, 0, false
+		return 0, 0, 0, 0, false
 	}
 	e := &l.t.entries[i]
 	at, inc := l.rule.TokenAt(now), e.inc.Load()
-	units := l.units(inc, cost)
+	units = l.units(inc, cost)
 	next, ok := l.rule.TakeUnits(w, at, units)
 	if !ok || inc == shut || !e.word.CompareAndSwap(w, next) {
-		return engine.Handle{}, 0, false
+		return 0, 0, 0, 0, false
 	}
 	e.spent(w, cost)
 	l.asked(e, i, now, cost)
-	return engine.Handle{ID: ref(i, w), Done: next, Units: units, Cost: cost}, l.left(next, at, inc), true
+	return ref(i, w), next, units, l.left(next, at, inc), true
 }
 
 // takeAt charges the entry of k, whose word was w.

@@ -30,12 +30,12 @@ type entry struct {
 
 const (
 	entryBytes = 64
-	window     = 16        // slots in which a key is looked for
+	window     = 32        // slots in which a key is looked for
 	linkEnd    = 1<<32 - 1 // of the dirty stack
 	linkTaken  = 1<<32 - 2 // something to tell, and not on the stack any more
 	countMask  = 1<<56 - 1 // of cum
 	never      = 1<<63 - 1 // as a when
-	fill       = 0.6       // of the slots; with a window of 16 then fewer than 1 key in 100,000 finds no room
+	fill       = 0.5       // of the slots; with a window of 32 then fewer than 1 key in 100,000 finds no room
 	maxEntries = 1<<24 - 2 // so that an index and the life of an in-flight word share 64 bits
 	spare      = 1 << 10   // slots for the overflow of limits
 )
@@ -86,8 +86,8 @@ type table struct {
 	entries []entry
 	sides   []side
 	regions []region
-	shift   uint   // of a hash, to its region
 	mask    uint64 // slots of a region, less 1
+	all     uint64 // slots of all regions, less 1
 	limits  atomic.Pointer[[]*limit]
 	spares  int // overflow entries handed out, behind the regions
 	used    atomic.Int64
@@ -104,26 +104,21 @@ func newTable(keys int) *table {
 		sides:   make([]side, slots+spare),
 		regions: make([]region, regions+1), // the last is that of the spares
 		mask:    uint64(slots/regions - 1),
-		shift:   64,
-	}
-	for n := regions; n > 1; n /= 2 {
-		t.shift--
+		all:     uint64(slots - 1),
 	}
 	t.limits.Store(&[]*limit{nil})
 	return t
 }
 
-// place returns the region of a key and where in it the search begins.
-func (t *table) place(k key.Key, limit uint32) (r, home uint64) {
+// place returns where the search for a key begins.
+func (t *table) place(k key.Key, limit uint32) (home uint64) {
 	// H is a keyed hash; what is multiplied only parts the limits of one key.
 	x := k.H ^ uint64(limit)*0x9e3779b97f4a7c15
-	x ^= x >> 29
-	return x >> t.shift & uint64(len(t.regions)-2), x & t.mask
+	return (x ^ x>>29) & t.all
 }
 
-func (t *table) slot(r, home, i uint64) uint32 {
-	return uint32(r*(t.mask+1) + (home+i)&t.mask)
-}
+// slot is the n-th slot of the search, which stays in its region.
+func (t *table) slot(home, n uint64) uint32 { return uint32(home&^t.mask | (home+n)&t.mask) }
 
 func (e *entry) is(k key.Key, limit uint32) bool {
 	return e.h.Load() == k.H && e.p.Load() == k.P && e.limit.Load() == limit
@@ -133,9 +128,9 @@ func frozen(w uint64) bool { return w&bucket.Payload == bucket.Frozen }
 
 // find returns the key's entry and its word.
 func (t *table) find(k key.Key, limit uint32) (i uint32, w uint64, ok bool) {
-	r, home := t.place(k, limit)
+	home := t.place(k, limit)
 	for n := range uint64(window) {
-		i = t.slot(r, home, n)
+		i = t.slot(home, n)
 		e := &t.entries[i]
 		if e.h.Load() != k.H {
 			continue
@@ -163,8 +158,8 @@ func (e *entry) read(k key.Key, limit uint32) (w uint64, ok bool) {
 // before, under the region's lock. ok is false when there is no room. found
 // says that somebody else was first.
 func (t *table) enter(k key.Key, limit uint32, now int64, birth func(prev uint64) uint64) (i uint32, found, ok bool) {
-	r, home := t.place(k, limit)
-	mu := &t.regions[r].mu
+	home := t.place(k, limit)
+	mu := &t.regions[home/(t.mask+1)].mu
 	mu.Lock()
 	defer mu.Unlock()
 	if i, _, ok = t.find(k, limit); ok {
@@ -172,7 +167,7 @@ func (t *table) enter(k key.Key, limit uint32, now int64, birth func(prev uint64
 	}
 	limits := *t.limits.Load()
 	for n := range 2 * uint64(window) { // in the second round, entries of limits that only watch
-		i = t.slot(r, home, n%window)
+		i = t.slot(home, n%window)
 		e := &t.entries[i]
 		w := e.word.Load()
 		if n >= window && limits[limit].watching.Load() {

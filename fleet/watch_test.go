@@ -22,7 +22,7 @@ func watched(t *testing.T) (w *world, b *box, enforced engine.Limit) {
 	enforced.Overflow, watch.Overflow = engine.OverflowClosed, engine.OverflowClosed
 	w, b = one(t, fleet.Config{MaxKeys: 1}, watch, enforced)
 	b.shared["watch"].(engine.Watcher).Watch(true)
-	for i := range 16 {
+	for i := range 32 {
 		step, _ := b.ask("watch", keyOf(i), 500)
 		require.Equal(t, engine.Admitted, step.Reason)
 	}
@@ -44,7 +44,7 @@ func TestWatchedKeysYieldToEnforcedOnes(t *testing.T) {
 			meanwhile(w, b)
 			step, _ := b.ask("watch", keyOf(99), 1)
 			require.Equal(t, engine.Closed, step.Reason, "a watching limit takes nothing from another key")
-			for i := range 16 {
+			for i := range 32 {
 				step, _ = b.ask("enforced", keyOf(100+i), 100)
 				require.Equal(t, engine.Admitted, step.Reason, "key %d", i)
 			}
@@ -52,7 +52,7 @@ func TestWatchedKeysYieldToEnforcedOnes(t *testing.T) {
 			require.Equal(t, engine.Closed, step.Reason, "enforced ones do not yield")
 			if !w.down {
 				w.seconds(2)
-				for i := range 16 { // of which the store's replies to the keys before know nothing
+				for i := range 32 { // of which the store's replies to the keys before know nothing
 					require.InDelta(t, 98, w.levelOf(enforced, keyOf(100+i)), 2)
 				}
 			}
@@ -132,7 +132,7 @@ func TestTheEngineSaysWhichLimitsWatch(t *testing.T) {
 		defer tk.Done(engine.Success)
 		return tk.OK()
 	}
-	for i := range 16 {
+	for i := range 32 {
 		require.True(t, ask("watch", i))
 	}
 	for i := range 8 {

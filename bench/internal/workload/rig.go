@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir/engine"
@@ -43,29 +44,38 @@ type Rig struct {
 	held         []*engine.Ticket
 }
 
-// NewRig returns a rig for a number of keys. Its table has room for exactly
-// their states, as its owner would size it; entries, when it is not 0, is
-// another number of states.
+// roomy is the least number of states a table is made for: to save at less than
+// that saves nothing, and spread out over so many lines two cores seldom write the
+// same one.
+const roomy = 1 << 14
+
+// NewRig returns a rig for a number of keys. Its table has room for their states,
+// as its owner would size it; entries, when it is not 0, is another number of
+// states.
 func NewRig(layers Layers, by By, keys, entries int) *Rig {
 	cfg := config(layers, by)
 	cfg.MaxEntries = entries
 	if entries == 0 {
-		cfg.MaxEntries = max(States(layers)*keys, 1<<10)
+		cfg.MaxEntries = max(States(layers)*keys, roomy)
 	}
 	r := newRig(cfg)
 	r.saturate(by, keys)
 	return r
 }
 
-// NewSyncedRig returns a rig of all four layers whose limits are shared with a
-// fleet.
-func NewSyncedRig(s engine.Syncer) *Rig {
+// NewSyncedRig returns a rig of all four layers with the secret of a fleet, whose
+// gate is leased by the syncer and whose named limits are shared through it; with
+// no syncer, the same kept to oneself.
+func NewSyncedRig(s engine.Syncer, keys int, shared ...string) *Rig {
 	cfg := config(All, Nobody)
 	for i := range cfg.Limits {
-		cfg.Limits[i].Sync = engine.Sync{Mode: engine.SyncShare}
+		if slices.Contains(shared, cfg.Limits[i].Name) {
+			cfg.Limits[i].Sync = engine.Sync{Mode: engine.SyncShare}
+		}
 	}
 	cfg.Sync = s
 	cfg.Secret = []byte("the same on every instance")
+	cfg.MaxEntries = max(States(All)*keys, roomy)
 	return newRig(cfg)
 }
 
