@@ -39,7 +39,7 @@ func TestStepIsInlined(t *testing.T) {
 	}
 	out, err := exec.Command("go", "build", "-gcflags=-m", ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	for _, f := range []string{"can inline enter\n", "inlining call to enter\n"} {
+	for _, f := range []string{"can inline fits\n", "inlining call to fits\n"} {
 		require.Contains(t, string(out), f)
 	}
 }

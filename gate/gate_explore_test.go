@@ -18,23 +18,37 @@ type caller struct {
 	critical bool
 	escrow   bool
 	inside   bool
-	refused  bool
+	refused  int
 }
 
 func (c *caller) enter(alloc, hardCap int) {
 	if c.escrow {
-		c.inside = c.g.EnterWithin(c.critical, alloc, hardCap)
+		c.note(c.g.EnterWithin(c.critical, alloc, hardCap))
 	} else {
-		c.inside = c.g.Enter(c.critical)
+		c.note(c.g.Enter(c.critical))
 	}
-	c.refused = !c.inside
+}
+
+func (c *caller) note(entered bool) {
+	if c.inside = entered; !entered {
+		c.refused++
+	}
 }
 
 func (c *caller) leave() {
 	if c.inside {
-		c.g.Leave(c.critical)
 		c.inside = false
+		c.g.Leave(c.critical)
 	}
+}
+
+func count(callers ...*caller) (inside int) {
+	for _, c := range callers {
+		if c.inside {
+			inside++
+		}
+	}
+	return inside
 }
 
 // Ordinary and critical requests at the same time: at no moment are there more
@@ -64,7 +78,7 @@ func TestExploreTheGate(t *testing.T) {
 			},
 			Final: func() error {
 				critical, other := g.Inside()
-				if c.refused {
+				if c.refused > 0 {
 					return fmt.Errorf("critical refused beside at most one other")
 				}
 				if critical != 0 || other != 0 && !a.inside || other == 0 && a.inside {
@@ -101,4 +115,86 @@ func TestExploreTheGateShrinks(t *testing.T) {
 	})
 	t.Log(r)
 	require.NoError(t, r.Err)
+}
+
+// Two who come while the gate shrinks and another leaves after that: the count
+// that the one has seen comes back, but what it may rise to does not. The other
+// way about, who comes while there is room before and after is not refused.
+func TestExploreACountThatComesBackInASmallerGate(t *testing.T) {
+	g := &Gate{}
+	g.Resize(2, 0)
+	require.True(t, g.Enter(false))
+	var a, b, c caller
+	reset := func() { a, b, c = caller{g: g, inside: true}, caller{g: g}, caller{g: g} }
+	r := explore.Run(explore.Scenario{
+		Reset: reset,
+		Threads: []func(){
+			func() { b.enter(0, 0) },
+			func() { c.enter(0, 0) },
+			func() { g.Resize(1, 0); a.leave() },
+		},
+		Final: func() error {
+			if count(&b, &c) == 2 {
+				return fmt.Errorf("the second was admitted after the gate had room for one")
+			}
+			return nil
+		},
+	})
+	t.Log(r)
+	require.NoError(t, r.Err)
+
+	r = explore.Run(explore.Scenario{
+		Reset: reset,
+		Threads: []func(){
+			func() { c.enter(0, 0) },
+			func() { a.leave(); g.Resize(1, 0) },
+		},
+		Final: func() error {
+			if c.refused > 0 {
+				return fmt.Errorf("refused with a place free at every moment")
+			}
+			return nil
+		},
+	})
+	t.Log(r)
+	require.NoError(t, r.Err)
+}
+
+// Who enters by a lease while the gate is resized counts by the size that the
+// gate has then: there are never more inside than the lease allows, nobody is
+// left behind, and one who comes when nobody else does gets in.
+func TestExploreALeaseWhileTheGateIsResized(t *testing.T) {
+	g := &Gate{}
+	g.Resize(2, 0)
+	g.Hold()
+	require.True(t, g.EnterWithin(false, 2, 0))
+	var a, b, c caller
+	for _, size := range []int{1, 3} {
+		r := explore.Run(explore.Scenario{
+			LocksGuardWords: true,
+			Reset: func() {
+				a, b, c = caller{g: g, inside: true}, caller{g: g, escrow: true}, caller{g: g, escrow: true}
+			},
+			Threads: []func(){
+				func() { b.enter(2, 0) },
+				func() { c.enter(2, 0) },
+				func() { g.Resize(size, 0) },
+			},
+			Final: func() error {
+				n := count(&a, &b, &c)
+				if n > 2 {
+					return fmt.Errorf("%d inside by a lease of 2", n)
+				}
+				if b.refused+c.refused > 1 {
+					return fmt.Errorf("both refused, and there was a place for one")
+				}
+				if critical, other := g.Inside(); critical != 0 || other != n {
+					return fmt.Errorf("inside are %d; the gate says %d critical and %d other", n, critical, other)
+				}
+				return nil
+			},
+		})
+		t.Log(r)
+		require.NoError(t, r.Err)
+	}
 }

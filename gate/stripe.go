@@ -18,14 +18,17 @@ type Stripe struct {
 	word atom.Uint64 // [critical inside 32 | places 31 | open 1]; closed: 0
 }
 
-const open = 1
+const (
+	open     = 1
+	onePlace = 1 << 1
+)
 
 // Join makes a stripe the gate's. It must come before any other use of both.
 func (g *Gate) Join(s *Stripe) { g.stripes = append(g.stripes, s) }
 
 // EnterBy is Enter by way of a stripe.
 func (g *Gate) EnterBy(s *Stripe, critical bool) bool {
-	need, change := uint64(open+1), ^uint64(oneOther-1) // a place lies there
+	need, change := uint64(open+onePlace), ^uint64(onePlace-1) // takes one that lies there
 	if critical {
 		need, change = open, oneCritical
 	}
@@ -42,7 +45,7 @@ func (g *Gate) EnterBy(s *Stripe, critical bool) bool {
 
 // LeaveBy is Leave by way of a stripe, best that by which the request entered.
 func (g *Gate) LeaveBy(s *Stripe, critical bool) {
-	change := uint64(oneOther)
+	change := uint64(onePlace)
 	if critical {
 		change = ^uint64(oneCritical - 1)
 	}
@@ -72,13 +75,16 @@ func (g *Gate) gather() {
 	if g.word.Load()&apart == 0 {
 		return
 	}
-	sum := uint64(0) // minus the places that go back, plus the critical requests
+	sum := uint64(0)
 	for _, s := range g.stripes {
-		w := s.word.Swap(0)
-		sum += w&^half - w&(half&^open)
+		sum += lying(s.word.Swap(0))
 	}
 	g.word.Add(sum - apart)
 }
+
+// lying is what goes back to the gate's word from a stripe's: its places, less
+// what its critical requests take.
+func lying(w uint64) uint64 { return w&half/onePlace*oneOther - w>>32*oneCritical }
 
 // Spread lets places go apart if there is plenty of room, at least a quarter of
 // the allocation and a few for every stripe, and no hard cap, which bounds
@@ -86,8 +92,8 @@ func (g *Gate) gather() {
 func (g *Gate) Spread() {
 	const few = 4
 	w, l := g.word.Load(), g.limits.Load()
-	if room := int(l&half) - int(w&half/oneOther); w&apart != 0 || len(g.stripes) == 0 || l>>32 != half ||
-		room < max(int(l&half)/4, few*len(g.stripes)) {
+	_, left := split(w)
+	if w&apart != 0 || len(g.stripes) == 0 || l>>32 != half || int(left) < max(int(l&half)/4, few*len(g.stripes)) {
 		return
 	}
 	g.mu.Lock()
@@ -129,18 +135,31 @@ func (g *Gate) Release() {
 // Inside returns how many are inside. It is exact while nobody enters or leaves,
 // and always when the gate is held together.
 func (g *Gate) Inside() (critical, other int) {
-	w := g.word.Load()
-	if w&apart == 0 {
-		return int(w >> 32), int(w & half / oneOther)
+	for {
+		resize, limits := g.inForce()
+		if w := g.word.Load(); w&apart != 0 {
+			break
+		} else if g.resizes.Load() == resize {
+			return inside(limits, w)
+		}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	// The stripes first: a place that moves in between is counted as taken.
 	sum := uint64(0)
 	for _, s := range g.stripes {
-		w := s.word.Load()
-		sum += w&^half - w&(half&^open)
+		sum += lying(s.word.Load())
 	}
-	w = g.word.Load() + sum
-	return max(int(int32(w>>32)), 0), max(int(int32(w&half))/oneOther, 0)
+	return inside(g.limits.Load(), g.word.Load()&^apart+sum)
+}
+
+// Others returns how many non-critical requests are inside, as Inside does.
+func (g *Gate) Others() int {
+	_, other := g.Inside()
+	return other
+}
+
+func inside(limits, w uint64) (critical, other int) {
+	all, others := split(room(limits) - w)
+	return max(int(all-others), 0), max(int(others), 0)
 }

@@ -1,0 +1,14 @@
+package gate
+
+// SpreadAnyway lets places go apart however little room there is, if nothing
+// else forbids it.
+func (g *Gate) SpreadAnyway() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.held && g.limits.Load()>>32 == half {
+		g.spread()
+	}
+}
+
+// Apart reports whether places may lie apart.
+func (g *Gate) Apart() bool { return g.word.Load()&apart != 0 }
