@@ -1,7 +1,9 @@
 // Package engine is the one front door: Config -> Engine -> Admit -> Ticket ->
 // Done.
 //
-//	Admit    admit.go     the order of a decision; express.go: the same, for the common request
+//	Admit    admit.go     the order of a decision
+//	 ├─      express.go   the same for the common request; expressrefuse.go: its refusals;
+//	 │                    expresssync.go: with claims that a fleet shares
 //	 ├─      resolve.go   what is claimed: limits, modes, fail policies
 //	 ├─      step.go      one claim: look, charge, undo, on the table or with the fleet
 //	 ├─      layers.go    layer 4, the ladder; layer 3, the gate
@@ -22,7 +24,9 @@
 //   - Whatever fails inside, a request is admitted, or refused with reason Closed
 //     where its limit fails closed; nothing reaches the caller, and the ticker
 //     does not end the process.
-//   - Admit and Done never wait on anybody and allocate nothing.
+//   - Admit and Done allocate nothing. They wait on nobody, but for two short
+//     locks: of a key's shard at its first sight, and of the gate at the moment
+//     when its room gets scarce.
 //   - Done works after Close, after Swap and after its limit was removed.
 //
 // # Which verb

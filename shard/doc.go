@@ -17,7 +17,8 @@
 //
 // How a slot changes hands, under the mutex of its shard: compare-and-swap the
 // word to [version+1 | frozen], store the tag, store [version+1 | birth]. Whoever
-// uses a slot without the mutex loads the tag, the word, and the tag again, and
-// changes the word only by compare-and-swap from what it loaded: the version in
-// it makes that fail once the slot has changed hands.
+// uses a slot without the mutex loads its word, finds its tag to be the key's
+// afterwards, and changes the word only by compare-and-swap from what it loaded:
+// the version in it makes that fail once the slot has changed hands. Whoever only
+// refuses looks at the version once more.
 package shard
