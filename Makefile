@@ -34,7 +34,7 @@ lint: # formatting, vet, staticcheck and tidy, in every module
 	@fmt=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$fmt" || { echo "gofmt wants: $$fmt"; exit 1; }
 	@for m in $(MODULES); do echo "lint $$m"; \
 		(cd $$m && $(GO) mod tidy -diff && if [ $$m != tools ]; then $(GO) vet ./... ; fi) || exit 1; done
-	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+	@for m in $(filter-out tools,$(MODULES)); do (cd $$m && $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...) || exit 1; done
 
 # What is tried again runs only the packages that failed, for the others are
 # cached: a test that drives real servers in real time may meet a busy machine.

@@ -21,10 +21,7 @@ func main() {
 	}
 	r, err := measure(o)
 	if err == nil {
-		err = r.Print(os.Stdout)
-	}
-	if err == nil {
-		err = r.WriteJSON(*jsonPath)
+		err = r.Write(os.Stdout, *jsonPath)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "budget:", err)

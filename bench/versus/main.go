@@ -33,10 +33,7 @@ func main() {
 	}
 	r, err := compare(o)
 	if err == nil {
-		err = r.Print(os.Stdout)
-	}
-	if err == nil {
-		err = r.WriteJSON(*jsonPath)
+		err = r.Write(os.Stdout, *jsonPath)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "versus:", err)

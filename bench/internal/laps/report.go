@@ -126,6 +126,14 @@ func (r *Report) Figure(name, unit string, m Measured) {
 	r.Figures = append(r.Figures, Figure{Name: name, Unit: unit, Measured: m})
 }
 
+// Write prints the report, and writes it as JSON where there is a path.
+func (r *Report) Write(w io.Writer, jsonPath string) error {
+	if err := r.Print(w); err != nil {
+		return err
+	}
+	return r.WriteJSON(jsonPath)
+}
+
 // Print writes everything as text.
 func (r *Report) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s, %d cores, %s, %s\n", r.Machine.CPU, r.Machine.Cores, r.Machine.OS, r.Machine.Go)
