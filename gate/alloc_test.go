@@ -20,17 +20,35 @@ func TestEnteringAllocatesNothing(t *testing.T) {
 		g.Leave(true)
 		g.Leave(false)
 	}))
+
+	var way Stripe
+	g = new(Gate)
+	g.Join(&way)
+	g.Resize(8, 0)
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		g.Spread()
+		g.EnterBy(&way, true)
+		g.EnterBy(&way, false)
+		g.LeaveBy(&way, true)
+		g.LeaveBy(&way, false)
+		g.Inside()
+		g.Hold()
+		g.Release()
+	}))
 }
 
-// The word is written by every request and the limits are read by every
-// request: wherever the allocator puts the gate, neither shares its cache line
-// with the other or with a neighbour.
-func TestWordAndLimitsHaveTheirCacheLines(t *testing.T) {
+// The word is written by every request that finds no place in its stripe, what
+// the word counts by is read, and the lock is fought for: wherever the allocator
+// puts the gate, none of them shares its cache line with another or a neighbour. A
+// stripe is one word, to lie where its user writes anyway.
+func TestEachPartOfTheGateHasItsCacheLine(t *testing.T) {
 	var g Gate
-	word, limits := unsafe.Offsetof(g.word), unsafe.Offsetof(g.limits)
+	word, limits, resizes := unsafe.Offsetof(g.word), unsafe.Offsetof(g.limits), unsafe.Offsetof(g.resizes)
 	require.GreaterOrEqual(t, word, uintptr(64-8))
 	require.GreaterOrEqual(t, limits-word, uintptr(64))
-	require.GreaterOrEqual(t, unsafe.Sizeof(g)-limits, uintptr(64))
+	require.Less(t, resizes-limits, uintptr(64))
+	require.GreaterOrEqual(t, unsafe.Offsetof(g.mu)-resizes, uintptr(56))
+	require.EqualValues(t, 8, unsafe.Sizeof(Stripe{}))
 }
 
 func TestStepIsInlined(t *testing.T) {

@@ -5,7 +5,8 @@ package gate
 func (g *Gate) SpreadAnyway() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.held && g.limits.Load()>>32 == half {
+	w := g.word.Load()
+	if _, left := split(w); left >= 0 && w&apart == 0 && !g.held && g.limits.Load()>>32 == half {
 		g.spread()
 	}
 }

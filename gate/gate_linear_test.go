@@ -3,6 +3,9 @@ package gate_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/anishathalye/porcupine"
@@ -24,7 +27,7 @@ type gateOp struct {
 type gateState struct{ critical, other, alloc, hardCap int }
 
 var sequential = porcupine.Model{
-	Init: func() any { return gateState{alloc: 2, hardCap: 4} },
+	Init: func() any { return gateState{alloc: 2} },
 	Step: func(state, input, output any) (bool, any) {
 		s, op, ok := state.(gateState), input.(gateOp), output.(bool)
 		switch op.what {
@@ -39,7 +42,7 @@ var sequential = porcupine.Model{
 			}
 			return true, s
 		}
-		fits := s.critical+s.other < s.hardCap && (op.critical || s.other < s.alloc)
+		fits := (s.hardCap == 0 || s.critical+s.other < s.hardCap) && (op.critical || s.other < s.alloc)
 		if ok != fits {
 			return false, s
 		}
@@ -57,13 +60,12 @@ var sequential = porcupine.Model{
 // admitted past a cap, and nothing is refused while there is room.
 func TestTheGateIsLinearizable(t *testing.T) {
 	for round := range uint64(60) {
-		g := &gate.Gate{}
-		g.Resize(2, 4)
+		g := sized(2, 0)
 		histories.Check(t, sequential, 6, func(client int, call func(in gateOp, f func() bool)) {
 			rnd := rand.New(rand.NewPCG(round, uint64(client)))
 			for range 12 {
 				if client == 0 && rnd.IntN(3) == 0 {
-					op := gateOp{what: "resize", alloc: rnd.IntN(4), hardCap: 1 + rnd.IntN(5)}
+					op := gateOp{what: "resize", alloc: rnd.IntN(4), hardCap: rnd.IntN(5)}
 					call(op, func() bool { g.Resize(op.alloc, op.hardCap); return true })
 					continue
 				}
@@ -78,4 +80,51 @@ func TestTheGateIsLinearizable(t *testing.T) {
 		critical, other := g.Inside()
 		require.Zero(t, critical+other)
 	}
+}
+
+// The same where places lie apart in two stripes, whatever brings them there and
+// back: somebody lets them go apart all the time, the size changes, and requests
+// enter by one way and leave by another.
+func TestTheGateIsLinearizableWithItsPlacesApart(t *testing.T) {
+	apart := 0
+	for round := range uint64(120) {
+		g, ways := new(gate.Gate), make([]gate.Stripe, 2)
+		for i := range ways {
+			g.Join(&ways[i])
+		}
+		g.Resize(2, 0)
+		var over atomic.Bool
+		var spreading sync.WaitGroup
+		spreading.Go(func() {
+			for !over.Load() {
+				g.SpreadAnyway()
+				if g.Apart() {
+					apart++
+				}
+				runtime.Gosched()
+			}
+		})
+		histories.Check(t, sequential, 5, func(client int, call func(in gateOp, f func() bool)) {
+			rnd := rand.New(rand.NewPCG(round, uint64(client)))
+			for range 16 {
+				if client == 0 && rnd.IntN(4) == 0 {
+					op := gateOp{what: "resize", alloc: rnd.IntN(4), hardCap: max(0, rnd.IntN(8)-4)}
+					call(op, func() bool { g.Resize(op.alloc, op.hardCap); return true })
+					continue
+				}
+				op := gateOp{what: "enter", critical: rnd.IntN(3) == 0}
+				in, out := &ways[rnd.IntN(2)], &ways[rnd.IntN(2)]
+				entered := false
+				call(op, func() bool { entered = g.EnterBy(in, op.critical); return entered })
+				if entered {
+					call(gateOp{what: "leave", critical: op.critical}, func() bool { g.LeaveBy(out, op.critical); return true })
+				}
+			}
+		})
+		over.Store(true)
+		spreading.Wait()
+		critical, other := g.Inside()
+		require.Zero(t, critical+other)
+	}
+	require.Positive(t, apart, "places lay apart")
 }

@@ -90,25 +90,26 @@ func lying(w uint64) uint64 { return w&half/onePlace*oneOther - w>>32*oneCritica
 // the allocation and a few for every stripe, and no hard cap, which bounds
 // critical requests too and so needs the word. It is called now and then.
 func (g *Gate) Spread() {
-	const few = 4
-	w, l := g.word.Load(), g.limits.Load()
-	_, left := split(w)
-	if w&apart != 0 || len(g.stripes) == 0 || l>>32 != half || int(left) < max(int(l&half)/4, few*len(g.stripes)) {
+	if !g.roomy() {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if l == g.limits.Load() && !g.held {
+	if !g.held && g.roomy() { // still: on an overfull gate a place that comes back is nobody's
 		g.spread()
 	}
 }
 
-// spread opens the stripes. The word says first that places may lie there. The
-// caller holds mu.
+func (g *Gate) roomy() bool {
+	const few = 4
+	w, l := g.word.Load(), g.limits.Load()
+	_, left := split(w)
+	return w&apart == 0 && l>>32 == half && len(g.stripes) > 0 && int(left) >= max(int(l&half)/4, few*len(g.stripes))
+}
+
+// spread opens the stripes of a gate that is together and not overfull. The word
+// says first that places may lie there. The caller holds mu.
 func (g *Gate) spread() {
-	if g.word.Load()&apart != 0 {
-		return
-	}
 	g.word.Add(apart)
 	for _, s := range g.stripes {
 		s.word.Store(open)

@@ -326,17 +326,34 @@ func TestExploreHoldingTheGate(t *testing.T) {
 	}
 }
 
-// Places do not go apart again where a hard cap has come, or somebody holds them,
-// between the look at the gate and the lock.
+// Places do not go apart again where a hard cap has come, somebody holds them, or
+// a lease has filled the gate beyond its size, between the look at the gate and
+// the lock.
 func TestExploreSpreadingAgainstWhatForbidsIt(t *testing.T) {
+	const allocation = 8
+	var beyond [allocation + 1]caller
 	for what, forbid := range map[string]func(*spread){
-		"a hard cap": func(s *spread) { s.Resize(8, 1) },
+		"a hard cap": func(s *spread) { s.Resize(allocation, 1) },
 		"held":       func(s *spread) { s.Hold() },
+		"overfull": func(s *spread) {
+			s.Hold()
+			for i := range beyond {
+				beyond[i].note(s.EnterWithin(false, len(beyond), 0))
+			}
+			s.Release()
+		},
 	} {
-		s := newSpread(t, 8)
+		s := newSpread(t, allocation)
 		var a caller
+		callers := []*caller{&a}
+		for i := range beyond {
+			callers = append(callers, &beyond[i])
+		}
 		run(t, what, explore.Scenario{
-			Reset: func() { a, s.held = caller{critical: true}, false },
+			Reset: func() {
+				s.held, a = false, caller{critical: true}
+				clear(beyond[:])
+			},
 			Threads: []func(){
 				func() { s.Spread() },
 				func() { forbid(s) },
@@ -346,7 +363,7 @@ func TestExploreSpreadingAgainstWhatForbidsIt(t *testing.T) {
 				if s.Apart() {
 					return errors.New("places lie apart")
 				}
-				return s.settled(&a)
+				return s.settled(callers...)
 			},
 		})
 	}
