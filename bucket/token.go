@@ -219,10 +219,14 @@ func (r *Rule) undoToken(w, at, done uint64, cost int64) uint64 {
 	return r.UndoUnits(w, at, done, uint64(cost)*r.k)
 }
 
-// WaitToken is Wait for a Token and a cost that does not fit.
-func (r *Rule) WaitToken(w, at uint64, now, cost int64) int64 {
-	return max(r.clock.after(now, r.debt(w, at)+uint64(cost)*r.k-r.burst), 1)
+// ShortToken returns how many units a Token lacks for the cost: 0 if it fits.
+func (r *Rule) ShortToken(w, at, cost uint64) uint64 {
+	d := r.debt(w, at) + cost*r.k
+	return d - min(d, r.burst)
 }
+
+// Gains returns how many ns after now, at least 1, a Token has gained the units.
+func (r *Rule) Gains(now int64, units uint64) int64 { return max(r.clock.after(now, units), 1) }
 
 func (r *Rule) waitToken(debt uint64, now, cost int64) int64 {
 	d := debt + uint64(cost)*r.k

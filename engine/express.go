@@ -43,7 +43,7 @@ func (e *Engine) expressOne(t *Ticket, req *Request, p *plan) (tight *limit, ans
 		next, room, ok = l.rule.SpendToken(old, l.rule.TokenAt(now), uint64(c.Cost))
 	}
 	if !ok {
-		return e.refuseExpress(t, req, p, now, l)
+		return e.refuseExpress(t, req, p, now, l, [few]*shard.Slot{s})
 	}
 	if e.level.Load() != 0 && e.shedsExpress(req) {
 		return e.refuseLayer(t, req, p, Worker)
@@ -103,7 +103,7 @@ func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan) (tight *limit, ans
 		next1, room1, ok1 = l1.rule.SpendToken(old1, l1.rule.TokenAt(now), uint64(c1.Cost))
 	}
 	if !ok1 {
-		return e.refuseExpress(t, req, p, now, l1)
+		return e.refuseExpress(t, req, p, now, l1, [few]*shard.Slot{s1, s2})
 	}
 	if l2.kind == InFlight {
 		next2, ok2 = l2.rule.TakeFlight(old2, c2.Cost)
@@ -111,7 +111,7 @@ func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan) (tight *limit, ans
 		next2, room2, ok2 = l2.rule.SpendToken(old2, l2.rule.TokenAt(now), uint64(c2.Cost))
 	}
 	if !ok2 {
-		return e.refuseExpress(t, req, p, now, l2)
+		return e.refuseExpress(t, req, p, now, l2, [few]*shard.Slot{s1, s2})
 	}
 	if e.level.Load() != 0 && e.shedsExpress(req) {
 		return e.refuseLayer(t, req, p, Worker)
