@@ -50,7 +50,7 @@ const (
 	level       = 0.95 // a gradient below it shrinks, without allowance: no creeping up under mild overload
 )
 
-// Adaptive is a limit on what is in flight that follows the latency: it grows
+// Adaptive is a size for the gate that follows the latency: it grows
 // while requests take as long as on an idle system and shrinks when they queue
 // (the gradient of Netflix's concurrency-limits, with a baseline that neither
 // drifts with a long incident nor pins the limit to its floor). Its methods are
@@ -58,8 +58,7 @@ const (
 type Adaptive struct {
 	limit uber.Float64 // first: it must be aligned to 64 bits where words have 32
 
-	cfg    AdaptiveConfig
-	inside atomic.Int64
+	cfg AdaptiveConfig
 
 	// The open window.
 	until, count, dropped, sum, peak atomic.Int64
@@ -115,50 +114,11 @@ func NewAdaptive(cfg AdaptiveConfig) (*Adaptive, error) {
 // Limit returns how many may be in flight now.
 func (a *Adaptive) Limit() int { return int(a.limit.Load()) }
 
-// Inside returns how many are in flight.
-func (a *Adaptive) Inside() int { return int(a.inside.Load()) }
-
-// Baseline returns the latency without load, as far as it is known; 0: not yet.
-func (a *Adaptive) Baseline() time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return time.Duration(a.base)
-}
-
-// Enter takes a place, or reports that there is none.
-func (a *Adaptive) Enter() bool {
-	for {
-		n := a.inside.Load()
-		if n >= int64(a.Limit()) {
-			return false
-		}
-		if a.inside.CompareAndSwap(n, n+1) {
-			a.saw(n + 1)
-			return true
-		}
-	}
-}
-
-// Leave gives the place back and learns from the request: it ended at now, on
-// any clock that does not go back, after latency.
-func (a *Adaptive) Leave(now, latency time.Duration, o Outcome) {
-	a.inside.Add(-1)
-	a.learnFrom(now, latency, o)
-}
-
-// Observe learns from a request whose place is kept elsewhere: it ended at now,
-// and inside were in flight when it did.
+// Observe learns from a request that ended at now, on any clock that does not go
+// back, after latency; so many were inside the gate when it did, itself included.
 func (a *Adaptive) Observe(now, latency time.Duration, o Outcome, inside int) {
-	a.saw(int64(inside))
-	a.learnFrom(now, latency, o)
-}
-
-func (a *Adaptive) saw(inside int64) {
-	for p := a.peak.Load(); inside > p && !a.peak.CompareAndSwap(p, inside); p = a.peak.Load() {
+	for p := a.peak.Load(); int64(inside) > p && !a.peak.CompareAndSwap(p, int64(inside)); p = a.peak.Load() {
 	}
-}
-
-func (a *Adaptive) learnFrom(now, latency time.Duration, o Outcome) {
 	switch o {
 	case Ignored:
 		return
@@ -171,15 +131,15 @@ func (a *Adaptive) learnFrom(now, latency time.Duration, o Outcome) {
 	}
 	defer a.mu.Unlock()
 	if int64(now) >= a.until.Load() {
-		a.step(int64(now))
+		a.step(int64(now), int64(inside))
 	}
 }
 
-// step closes the window.
-func (a *Adaptive) step(now int64) {
+// step closes the window and begins one with so many inside.
+func (a *Adaptive) step(now, inside int64) {
 	first := a.until.Swap(now+int64(a.cfg.Window)) == 0
 	n, sum, dropped := a.count.Swap(0), a.sum.Swap(0), a.dropped.Swap(0)
-	peak := a.peak.Swap(a.inside.Load())
+	peak := a.peak.Swap(inside)
 	if first || n == 0 {
 		return // of a window whose beginning is not known
 	}

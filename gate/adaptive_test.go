@@ -12,6 +12,7 @@ import (
 // share it.
 type service struct {
 	t        *testing.T
+	gate     gate.Gate
 	limit    *gate.Adaptive
 	now      time.Duration
 	capacity int
@@ -29,8 +30,9 @@ func newService(t *testing.T, cfg gate.AdaptiveConfig, capacity int, rtt time.Du
 // a number of seconds.
 func (s *service) offer(inFlight, seconds int) {
 	for end := s.now + time.Duration(seconds)*time.Second; s.now < end; {
+		s.gate.Resize(s.limit.Limit(), 0)
 		in := 0
-		for in < inFlight && s.limit.Enter() {
+		for in < inFlight && s.gate.Enter(false) {
 			in++
 		}
 		if in == 0 {
@@ -39,10 +41,11 @@ func (s *service) offer(inFlight, seconds int) {
 		latency := s.rtt * time.Duration(max(in, s.capacity)) / time.Duration(s.capacity)
 		s.now += latency
 		for range in {
-			s.limit.Leave(s.now, latency, gate.Success)
+			s.limit.Observe(s.now, latency, gate.Success, s.gate.Others())
+			s.gate.Leave(false)
 		}
 	}
-	require.Zero(s.t, s.limit.Inside())
+	require.Zero(s.t, s.gate.Others())
 }
 
 func TestAdaptiveFollowsTheCapacity(t *testing.T) {
@@ -109,8 +112,7 @@ func TestAdaptiveLearnsNothingFromTooLittle(t *testing.T) {
 	require.NoError(t, err)
 	start := a.Limit()
 	for s := range 3600 { // one request a second for an hour: nobody meets the limit
-		require.True(t, a.Enter())
-		a.Leave(time.Duration(s)*time.Second, 10*time.Millisecond, gate.Success)
+		a.Observe(time.Duration(s)*time.Second, 10*time.Millisecond, gate.Success, 1)
 	}
 	require.Equal(t, start, a.Limit())
 	for s := range 100 { // clients that went away say nothing
@@ -145,9 +147,7 @@ func TestAdaptiveAllocatesNothing(t *testing.T) {
 	now := time.Duration(0)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		now += 50 * time.Millisecond
-		if a.Enter() {
-			a.Leave(now, 10*time.Millisecond, gate.Success)
-		}
+		a.Observe(now, 10*time.Millisecond, gate.Success, 1)
 	}))
 }
 

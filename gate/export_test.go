@@ -1,5 +1,7 @@
 package gate
 
+import "time"
+
 // SpreadAnyway lets places go apart however little room there is, if nothing
 // else forbids it.
 func (g *Gate) SpreadAnyway() {
@@ -13,3 +15,10 @@ func (g *Gate) SpreadAnyway() {
 
 // Apart reports whether places may lie apart.
 func (g *Gate) Apart() bool { return g.word.Load()&apart != 0 }
+
+// Baseline returns the latency without load, as far as it is known; 0: not yet.
+func (a *Adaptive) Baseline() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return time.Duration(a.base)
+}

@@ -41,15 +41,17 @@ var adaptives = []struct {
 		if err != nil {
 			return adaptive{}, err
 		}
-		epoch := time.Now()
+		epoch, g := time.Now(), new(gate.Gate)
 		enter := func() (func(), bool) {
-			if !a.Enter() {
+			g.Resize(a.Limit(), 0)
+			if !g.Enter(false) {
 				return nil, false
 			}
 			start := time.Since(epoch)
 			return func() {
 				now := time.Since(epoch)
-				a.Leave(now, now-start, gate.Success)
+				a.Observe(now, now-start, gate.Success, g.Others())
+				g.Leave(false)
 			}, true
 		}
 		return adaptive{enter, a.Limit}, nil
