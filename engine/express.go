@@ -173,14 +173,16 @@ func (t *Ticket) keepFlight(i uint8, l *limit, slot uint32, word uint64, cost in
 
 // refuseLayer refuses for layer 4 or 3.
 func (e *Engine) refuseLayer(t *Ticket, req *Request, p *plan, l Layer) (tight *limit, answered bool) {
-	d := Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry}
 	if l == Worker {
 		if e.layerMode[Worker].Load() != uint64(Enforce) {
 			return nil, false
 		}
-		d = Decision{Reason: Shed, Layer: Worker, RetryAfter: p.ladderRetry}
+		t.d.Reason, t.d.Layer, t.d.RetryAfter = Shed, Worker, p.ladderRetry
+		e.tally().ladder[req.Class].Add(1)
+		return nil, true
 	}
-	e.refuse(t, req.Class, p, d)
+	t.d.Reason, t.d.Layer, t.d.RetryAfter = Reserved, Fleet, p.gateRetry
+	e.tally().gate[req.Class].Add(1)
 	return nil, true
 }
 

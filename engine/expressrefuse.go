@@ -50,12 +50,15 @@ func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan, now int64) (ti
 // does not fit; else it is left to decide. by is a limit that refuses it on the
 // published time; found are the claims' slots, nil for a key that is not known,
 // which refuses nothing.
+//
+// The ticket's decision is filled field by field: read back whole, what was just
+// written in parts takes as long as the rest.
 func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan, now int64, by *limit, found [few]*shard.Slot) (tight *limit, answered bool) {
-	var gate Decision
 	sure := by.kind != InFlight // a count in flight knows no time
 	if sure {
 		now = e.time.Now()
 	}
+	var gates *limit
 	for i := 0; i < len(req.Claims); i++ {
 		s := found[i%few]
 		if s == nil {
@@ -65,15 +68,14 @@ func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan, now int64, by *
 		l := &p.limits[c.Limit]
 		word, ok := s.Read(shard.TagOf(c.Key.H, l.table))
 		if !ok {
-			return nil, false
+			return t.undecided()
 		}
-		d := Decision{Reason: Full, Layer: Concurrency, Limit: l.id, RetryAfter: l.retry}
-		room := uint64(0)
+		retry, left, room := l.retry, int64(0), uint64(0)
 		if l.kind == InFlight {
 			if _, ok = l.rule.TakeFlight(word, c.Cost); ok {
 				continue
 			}
-			d.Remaining = l.rule.Left(word, 0)
+			left = l.rule.Left(word, 0)
 		} else {
 			at := l.rule.TokenAt(now)
 			short := l.rule.ShortToken(word, at, uint64(c.Cost))
@@ -81,28 +83,34 @@ func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan, now int64, by *
 				continue
 			}
 			if !sure {
-				now, sure, i, gate = e.time.Now(), true, -1, Decision{}
+				now, sure, i, gates = e.time.Now(), true, -1, nil
 				continue
 			}
-			d.Reason, d.Layer, d.RetryAfter = Limited, Rate, time.Duration(l.rule.Gains(now, short))
-			room = l.rule.Room(word, at)
+			retry, room = time.Duration(l.rule.Gains(now, short)), l.rule.Room(word, at)
 		}
 		if !s.Still(word) {
-			return nil, false
+			return t.undecided()
 		}
-		if gate.Layer == LayerNone || later(d, gate) {
-			gate, t.room, tight = d, room, nil
-			if d.Layer == Rate {
-				tight = l
-			}
+		if gates == nil || retry > t.d.RetryAfter {
+			gates, t.d.Limit, t.d.RetryAfter, t.d.Remaining, t.room = l, l.id, retry, left, room
 		}
 	}
-	if gate.Layer == LayerNone {
-		return nil, false
+	if gates == nil {
+		return t.undecided()
 	}
 	if sure {
 		e.publishLate(now)
 	}
-	e.refuse(t, req.Class, p, gate)
-	return tight, true
+	t.d.Reason, t.d.Layer = gates.reason(), gates.layer
+	gates.ctl.tally().refused[req.Class][t.d.Reason].Add(1)
+	if gates.kind == InFlight {
+		return nil, true
+	}
+	return gates, true
+}
+
+// undecided takes back what refuseExpress wrote down.
+func (t *Ticket) undecided() (tight *limit, answered bool) {
+	t.d, t.room = Decision{}, 0
+	return nil, false
 }
