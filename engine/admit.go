@@ -20,19 +20,25 @@ func (e *Engine) Admit(req Request) (t Ticket) {
 	p := e.plan.Load()
 	t.e, t.lane = e, here()
 	if p.express && req.Class-Test <= Critical-Test && uint(len(req.Claims)-1) < few {
-		tight, ok := (*limit)(nil), false
+		var tight *limit
+		var how answer
 		switch {
 		case p.synced && p.shared(&req):
-			if e.expressSynced(&t, &req, p) {
-				return
-			}
+			how = e.expressSynced(&t, &req, p)
+			tight = t.tight
 		case len(req.Claims) == 1:
-			tight, ok = e.expressOne(&t, &req, p)
+			tight, how = e.expressOne(&t, &req, p)
 		default:
-			tight, ok = e.expressTwo(&t, &req, p)
+			tight, how = e.expressTwo(&t, &req, p)
 		}
-		if ok {
+		switch how {
+		case admitted:
 			t.tight = tight
+			if n := e.lanes[t.lane%lanes].admitted[req.Class].Add(1); t.n > 0 && n%sampleEvery == 0 {
+				e.sample(&t)
+			}
+			return
+		case refused:
 			return
 		}
 	}

@@ -14,15 +14,26 @@ import (
 //
 // It is written for few instructions: what it calls is inlined, but for what is
 // rare, and what it keeps lies in registers. What remains is kept in the bucket's
-// units and only counted, in tokens, when somebody asks the ticket for it.
+// units and only counted, in tokens, when somebody asks the ticket for it. The
+// ticket is written before the last locked instruction: the caller copies it whole,
+// and reading together what was just written in parts takes as long as the rest.
+
+// answer is how a request came out of the express way.
+type answer uint8
+
+const (
+	unanswered answer = iota
+	admitted          // and still to be counted: that is the last that is written
+	refused
+)
 
 // expressOne is the way of one claim. tight is the bucket whose units the
 // ticket's room is in.
-func (e *Engine) expressOne(t *Ticket, req *Request, p *plan) (tight *limit, answered bool) {
+func (e *Engine) expressOne(t *Ticket, req *Request, p *plan) (tight *limit, how answer) {
 	c := &req.Claims[0]
 	l := p.ordinary(c)
 	if l == nil {
-		return nil, false
+		return nil, unanswered
 	}
 	now := e.now()
 	tag := shard.TagOf(c.Key.H, l.table)
@@ -33,7 +44,7 @@ func (e *Engine) expressOne(t *Ticket, req *Request, p *plan) (tight *limit, ans
 			return e.refuseStranger(t, req, p, now)
 		}
 		if old, ok = s.Read(tag); !ok {
-			return nil, false
+			return nil, unanswered
 		}
 	}
 	var next, room uint64
@@ -53,26 +64,24 @@ func (e *Engine) expressOne(t *Ticket, req *Request, p *plan) (tight *limit, ans
 	}
 	if !s.Change(old, next) {
 		e.leave(t)
-		return nil, false
+		return nil, unanswered
 	}
 	t.open = true
 	if l.kind == InFlight {
 		t.d.Remaining, t.d.Limit = l.max-bucket.InUse(next), l.id
 		t.keepFlight(0, l, e.table.Index(s), next, c.Cost)
-		e.counted(t, req.Class)
-		return nil, true
+		return nil, admitted
 	}
 	t.room = room
-	e.lanes[t.lane%lanes].admitted[req.Class].Add(1)
-	return l, true
+	return l, admitted
 }
 
 // expressTwo is the way of two claims.
-func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan) (tight *limit, answered bool) {
+func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan) (tight *limit, how answer) {
 	c1, c2 := &req.Claims[0], &req.Claims[1]
 	l1, l2 := p.ordinary(c1), p.ordinary(c2)
 	if l1 == nil || l2 == nil || c2.Limit <= c1.Limit {
-		return nil, false
+		return nil, unanswered
 	}
 	now := e.now()
 	tag1, tag2 := shard.TagOf(c1.Key.H, l1.table), shard.TagOf(c2.Key.H, l2.table)
@@ -83,7 +92,7 @@ func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan) (tight *limit, ans
 			return e.refuseStranger(t, req, p, now)
 		}
 		if old1, ok1 = s1.Read(tag1); !ok1 {
-			return nil, false
+			return nil, unanswered
 		}
 	}
 	s2 := s1.Next()
@@ -93,7 +102,7 @@ func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan) (tight *limit, ans
 			return e.refuseStranger(t, req, p, now)
 		}
 		if old2, ok2 = s2.Read(tag2); !ok2 {
-			return nil, false
+			return nil, unanswered
 		}
 	}
 	var next1, next2, room1, room2 uint64
@@ -121,12 +130,12 @@ func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan) (tight *limit, ans
 	}
 	if !s1.Change(old1, next1) {
 		e.leave(t)
-		return nil, false
+		return nil, unanswered
 	}
 	if !s2.Change(old2, next2) {
 		e.table.Undo(&shard.Claim{Cost: c1.Cost, Rule: &l1.rule, Slot: e.table.Index(s1), Word: next1})
 		e.leave(t)
-		return nil, false
+		return nil, unanswered
 	}
 	t.open = true
 	if l1.kind == InFlight {
@@ -143,8 +152,7 @@ func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan) (tight *limit, ans
 	} else if tight == nil || l2.tokens(room2) < l1.tokens(room1) {
 		tight, t.room = l2, room2
 	}
-	e.counted(t, req.Class)
-	return tight, true
+	return tight, admitted
 }
 
 // ordinary returns the limit of a claim that the express way can decide, or nil.
@@ -172,18 +180,18 @@ func (t *Ticket) keepFlight(i uint8, l *limit, slot uint32, word uint64, cost in
 }
 
 // refuseLayer refuses for layer 4 or 3.
-func (e *Engine) refuseLayer(t *Ticket, req *Request, p *plan, l Layer) (tight *limit, answered bool) {
+func (e *Engine) refuseLayer(t *Ticket, req *Request, p *plan, l Layer) (tight *limit, how answer) {
 	if l == Worker {
 		if e.layerMode[Worker].Load() != uint64(Enforce) {
-			return nil, false
+			return nil, unanswered
 		}
 		t.d.Reason, t.d.Layer, t.d.RetryAfter = Shed, Worker, p.ladderRetry
 		e.tally().ladder[req.Class].Add(1)
-		return nil, true
+		return nil, refused
 	}
 	t.d.Reason, t.d.Layer, t.d.RetryAfter = Reserved, Fleet, p.gateRetry
 	e.tally().gate[req.Class].Add(1)
-	return nil, true
+	return nil, refused
 }
 
 // shedsExpress reports whether the level sheds the request.

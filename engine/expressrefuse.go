@@ -9,7 +9,7 @@ import (
 // refuseStranger refuses a request with a key that is not known, which every
 // limit lets pass, if something else refuses it: then the key need not become
 // known. Everything here only looks.
-func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan, now int64) (tight *limit, answered bool) {
+func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan, now int64) (tight *limit, how answer) {
 	var found [few]*shard.Slot
 	var refusing *limit
 	for i := range req.Claims {
@@ -24,7 +24,7 @@ func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan, now int64) (ti
 		word, ok := s.Read(tag)
 		switch {
 		case !ok:
-			return nil, false
+			return nil, unanswered
 		case l.kind == InFlight:
 			_, ok = l.rule.TakeFlight(word, c.Cost)
 		default:
@@ -43,7 +43,7 @@ func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan, now int64) (ti
 	if p.gated && e.lease.Load() == nil && !e.gate.Fits(req.Class == Critical) {
 		return e.refuseLayer(t, req, p, Fleet)
 	}
-	return nil, false
+	return nil, unanswered
 }
 
 // refuseExpress refuses the request if, on the true time, one of its claims still
@@ -51,9 +51,9 @@ func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan, now int64) (ti
 // published time; found are the claims' slots, nil for a key that is not known,
 // which refuses nothing.
 //
-// The ticket's decision is filled field by field: read back whole, what was just
-// written in parts takes as long as the rest.
-func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan, now int64, by *limit, found [few]*shard.Slot) (tight *limit, answered bool) {
+// The ticket's decision is filled field by field, where it is to stay: to copy it
+// whole stalls on the parts that were just written.
+func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan, now int64, by *limit, found [few]*shard.Slot) (tight *limit, how answer) {
 	sure := by.kind != InFlight // a count in flight knows no time
 	if sure {
 		now = e.time.Now()
@@ -102,15 +102,15 @@ func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan, now int64, by *
 		e.publishLate(now)
 	}
 	t.d.Reason, t.d.Layer = gates.reason(), gates.layer
-	gates.ctl.tally().refused[req.Class][t.d.Reason].Add(1)
-	if gates.kind == InFlight {
-		return nil, true
+	if gates.kind == TokenBucket {
+		t.tight = gates
 	}
-	return gates, true
+	gates.ctl.tally().refused[req.Class][t.d.Reason].Add(1)
+	return nil, refused
 }
 
 // undecided takes back what refuseExpress wrote down.
-func (t *Ticket) undecided() (tight *limit, answered bool) {
+func (t *Ticket) undecided() (tight *limit, how answer) {
 	t.d, t.room = Decision{}, 0
-	return nil, false
+	return nil, unanswered
 }

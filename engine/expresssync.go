@@ -10,17 +10,17 @@ import (
 // stand one that the engine counts itself; or one on each. While the ladder is at
 // rest nothing can come between that would be refused sooner, but for the gate;
 // so what is charged last is not looked at before.
-func (e *Engine) expressSynced(t *Ticket, req *Request, p *plan) (answered bool) {
+func (e *Engine) expressSynced(t *Ticket, req *Request, p *plan) (how answer) {
 	whole := false
 	defer func() {
 		if !whole { // decide meets the same fault, and knows what to do about it
 			_ = recover()
 			e.putBack(t)
-			*t, answered = Ticket{e: t.e, lane: t.lane}, false
+			*t, how = Ticket{e: t.e, lane: t.lane}, unanswered
 		}
 	}()
-	answered, whole = e.trySynced(t, req, p), true
-	return answered
+	how, whole = e.trySynced(t, req, p), true
+	return how
 }
 
 // putBack gives back what a request holds that will not start on this way.
@@ -32,14 +32,17 @@ func (e *Engine) putBack(t *Ticket) {
 	e.leave(t)
 }
 
-func (e *Engine) trySynced(t *Ticket, req *Request, p *plan) bool {
+func (e *Engine) trySynced(t *Ticket, req *Request, p *plan) answer {
 	if e.level.Load() != 0 {
-		return false
+		return unanswered
 	}
 	c := &req.Claims[0]
 	l := p.known(c)
 	if len(req.Claims) == 1 {
-		return l != nil && e.trySyncedOne(t, req, p, c, l)
+		if l == nil {
+			return unanswered
+		}
+		return e.trySyncedOne(t, req, p, c, l)
 	}
 	o := &req.Claims[1]
 	ol := p.known(o)
@@ -50,34 +53,33 @@ func (e *Engine) trySynced(t *Ticket, req *Request, p *plan) bool {
 	}
 	switch {
 	case l == nil || o.Limit == c.Limit:
-		return false
+		return unanswered
 	case ol == nil:
 		return e.trySyncedBeside(t, req, p, c, l, o)
 	case l.kind != TokenBucket || ol.kind != InFlight:
-		return false
+		return unanswered
 	}
 	return e.trySyncedBoth(t, req, p, c, l, o, ol)
 }
 
 // trySyncedOne is one shared claim.
-func (e *Engine) trySyncedOne(t *Ticket, req *Request, p *plan, c *Claim, l *limit) bool {
+func (e *Engine) trySyncedOne(t *Ticket, req *Request, p *plan, c *Claim, l *limit) answer {
 	now := e.now()
 	if p.gated && !e.enter(t, req.Class == Critical) {
 		return e.refuseGate(t, req, p, now, l, c)
 	}
 	if !e.takeKnown(t, now, l, c) {
-		return e.notTaken(t, req, p, now, l, c)
+		return e.notTaken(t, req, p, l, c)
 	}
 	t.open = true
-	e.counted(t, req.Class)
-	return true
+	return admitted
 }
 
 // trySyncedBeside is one shared claim and one that the engine counts.
-func (e *Engine) trySyncedBeside(t *Ticket, req *Request, p *plan, c *Claim, l *limit, o *Claim) bool {
+func (e *Engine) trySyncedBeside(t *Ticket, req *Request, p *plan, c *Claim, l *limit, o *Claim) answer {
 	ol := p.ordinary(o)
 	if ol == nil {
-		return false
+		return unanswered
 	}
 	now := e.now()
 	tag := shard.TagOf(o.Key.H, ol.table)
@@ -87,10 +89,10 @@ func (e *Engine) trySyncedBeside(t *Ticket, req *Request, p *plan, c *Claim, l *
 		if s = e.table.Slot(o.Key.H, tag); s == nil {
 			// A key never seen: not to be made known for a request that the fleet
 			// refuses.
-			return l.shared.Peek(c.Key, now, c.Cost).Reason != Admitted && e.refuseSynced(t, req, p, l, c)
+			return e.refuseSynced(t, req, p, l, c)
 		}
 		if old, ok = s.Read(tag); !ok {
-			return false
+			return unanswered
 		}
 	}
 	var next, room uint64
@@ -100,19 +102,19 @@ func (e *Engine) trySyncedBeside(t *Ticket, req *Request, p *plan, c *Claim, l *
 		next, room, ok = ol.rule.SpendToken(old, ol.rule.TokenAt(now), uint64(o.Cost))
 	}
 	if !ok {
-		return false
+		return unanswered
 	}
 	if p.gated && !e.enter(t, req.Class == Critical) {
 		return e.refuseGate(t, req, p, now, l, c)
 	}
 	id, done, units, left, ok := l.taker.TakeKnown(c.Key, now, c.Cost)
 	if !ok {
-		return e.notTaken(t, req, p, now, l, c)
+		return e.notTaken(t, req, p, l, c)
 	}
 	if !s.Change(old, next) {
 		l.shared.Undo(Handle{ID: id, Done: done, Units: units, Cost: c.Cost}, now)
 		e.leave(t)
-		return false
+		return unanswered
 	}
 	t.keepShared(l, c, id, left)
 	if ol.kind == InFlight {
@@ -124,29 +126,27 @@ func (e *Engine) trySyncedBeside(t *Ticket, req *Request, p *plan, c *Claim, l *
 		t.tight, t.room = ol, room
 	}
 	t.open = true
-	e.counted(t, req.Class)
-	return true
+	return admitted
 }
 
 // trySyncedBoth is a shared bucket and a shared count of requests in flight.
-func (e *Engine) trySyncedBoth(t *Ticket, req *Request, p *plan, c *Claim, l *limit, o *Claim, ol *limit) bool {
+func (e *Engine) trySyncedBoth(t *Ticket, req *Request, p *plan, c *Claim, l *limit, o *Claim, ol *limit) answer {
 	now := e.now()
 	// A place taken and given back might keep somebody else out: not for a request
 	// that the bucket refuses.
 	if !l.taker.FitsKnown(c.Key, now, c.Cost) {
-		return false
+		return unanswered
 	}
 	if p.gated && !e.enter(t, req.Class == Critical) {
-		return false
+		return unanswered
 	}
 	if !e.takeKnown(t, now, ol, o) || !e.takeKnown(t, now, l, c) {
 		e.putBack(t)
 		t.d = Decision{}
-		return false
+		return unanswered
 	}
 	t.open = true
-	e.counted(t, req.Class)
-	return true
+	return admitted
 }
 
 // takeKnown charges a shared claim and notes what the ticket holds.
@@ -173,33 +173,33 @@ func (t *Ticket) keepShared(l *limit, c *Claim, id uint64, left int64) {
 
 // notTaken is for a shared claim that was not charged: it is refused, or left to
 // decide.
-func (e *Engine) notTaken(t *Ticket, req *Request, p *plan, now int64, l *limit, c *Claim) bool {
+func (e *Engine) notTaken(t *Ticket, req *Request, p *plan, l *limit, c *Claim) answer {
 	e.leave(t)
-	return l.shared.Peek(c.Key, now, c.Cost).Reason != Admitted && e.refuseSynced(t, req, p, l, c)
+	return e.refuseSynced(t, req, p, l, c)
 }
 
 // refuseGate refuses for the gate a request that the fleet would let pass.
-func (e *Engine) refuseGate(t *Ticket, req *Request, p *plan, now int64, l *limit, c *Claim) bool {
+func (e *Engine) refuseGate(t *Ticket, req *Request, p *plan, now int64, l *limit, c *Claim) answer {
 	if l.shared.Peek(c.Key, now, c.Cost).Reason != Admitted {
-		return false
+		return unanswered
 	}
-	_, answered := e.refuseLayer(t, req, p, Fleet)
-	return answered
+	_, how := e.refuseLayer(t, req, p, Fleet)
+	return how
 }
 
 // refuseSynced refuses the request if, on the true time, its shared claim still
 // does not fit; else it is left to decide.
-func (e *Engine) refuseSynced(t *Ticket, req *Request, p *plan, l *limit, c *Claim) bool {
+func (e *Engine) refuseSynced(t *Ticket, req *Request, p *plan, l *limit, c *Claim) answer {
 	now := e.time.Now()
 	step := l.shared.Peek(c.Key, now, c.Cost)
 	if step.Reason == Admitted {
-		return false
+		return unanswered
 	}
 	e.publishLate(now)
 	l.shared.Refused(c.Key, step, now, c.Cost)
 	e.refuse(t, req.Class, p, Decision{Reason: step.Reason, Layer: l.layer, Limit: l.id,
 		RetryAfter: step.RetryAfter, Remaining: step.Remaining})
-	return true
+	return refused
 }
 
 // shared reports whether one of the claims is on a limit that a fleet shares.
