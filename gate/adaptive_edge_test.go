@@ -82,7 +82,61 @@ func TestAdaptiveLearnsFromWholeWindowsOnly(t *testing.T) {
 	require.Greater(t, a.Limit(), 100)
 }
 
+// At the floor, where there is nobody to queue behind, three windows in a row that
+// take too long are the truth about the service; one that does not begins the
+// count anew.
+func TestAdaptiveRaisesItsBaselineAfterThreeWindowsAtTheFloor(t *testing.T) {
+	a := adaptive(t, gate.AdaptiveConfig{Min: 5, Initial: 5, Max: 5, Window: time.Second})
+	now := time.Duration(0)
+	window := func(latency time.Duration) { // closes the one before
+		for i := range 20 {
+			if i == 19 {
+				now += time.Second
+			}
+			a.Observe(now, latency, gate.Success, 5)
+		}
+	}
+	const fast, slow = time.Millisecond, 20 * time.Millisecond
+	window(fast)
+	for _, latency := range []time.Duration{fast, slow, slow, fast, slow, slow} {
+		window(latency)
+		require.Equal(t, fast, a.Baseline())
+	}
+	window(slow)
+	require.Equal(t, slow, a.Baseline())
+}
+
+// A window in which a twentieth of the requests is dropped is no sign of overload;
+// one more is.
+func TestAdaptiveForgivesATwentieth(t *testing.T) {
+	limit := func(drops int) int {
+		a := adaptive(t, gate.AdaptiveConfig{Min: 1, Initial: 100, Max: 200, Window: time.Second})
+		for w := range 2 {
+			for i := range 40 {
+				o := gate.Success
+				if i < drops {
+					o = gate.Dropped
+				}
+				now := time.Duration(w) * time.Second
+				if i == 39 {
+					now += time.Second
+				}
+				a.Observe(now, time.Millisecond, o, 1)
+			}
+		}
+		return a.Limit()
+	}
+	require.Equal(t, 100, limit(2))
+	require.Equal(t, 90, limit(3))
+}
+
 func TestAdaptiveFloorIsAtLeastOne(t *testing.T) {
 	_, err := gate.NewAdaptive(gate.AdaptiveConfig{Min: -1, Max: 5, Initial: 5})
 	require.EqualError(t, err, "gate: adaptive: min -1: must be at least 1")
+
+	a := adaptive(t, gate.AdaptiveConfig{Window: time.Millisecond})
+	for i := range 1000 {
+		a.Observe(time.Duration(i)*time.Millisecond, time.Millisecond, gate.Dropped, 1)
+	}
+	require.Equal(t, 1, a.Limit())
 }

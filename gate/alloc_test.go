@@ -37,6 +37,25 @@ func TestEnteringAllocatesNothing(t *testing.T) {
 	}))
 }
 
+// Whoever holds the gate together asks it all the time, and does not wait for who
+// resizes or spreads: with the lock taken, this test would not end.
+func TestAHeldGateAnswersWithoutItsLock(t *testing.T) {
+	var way Stripe
+	g := new(Gate)
+	g.Join(&way)
+	g.Resize(2, 0)
+	g.Hold()
+	g.mu.Lock()
+	require.True(t, g.EnterWithin(false, 1, 0))
+	require.False(t, g.EnterWithin(false, 1, 0))
+	require.True(t, g.EnterBy(&way, true))
+	critical, other := g.Inside()
+	require.Equal(t, 1, critical)
+	require.Equal(t, 1, other)
+	g.LeaveBy(&way, true)
+	g.mu.Unlock()
+}
+
 // The word is written by every request that finds no place in its stripe, what
 // the word counts by is read, and the lock is fought for: wherever the allocator
 // puts the gate, none of them shares its cache line with another or a neighbour. A

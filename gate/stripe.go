@@ -134,7 +134,8 @@ func (g *Gate) Release() {
 }
 
 // Inside returns how many are inside. It is exact while nobody enters or leaves,
-// and always when the gate is held together.
+// and always when the gate is held together; otherwise it is off by at most those
+// who came or went meanwhile.
 func (g *Gate) Inside() (critical, other int) {
 	for {
 		resize, limits := g.inForce()
