@@ -28,7 +28,10 @@ func (f *Fleet) answered(ln *lane, b *Batch, sent, now int64) {
 	ln.rtt = max(rtt, ln.rtt+(rtt-ln.rtt)/8)
 	ln.wait = min(max(int64(4*ln.rtt)+2*minUrgent, minWait), maxWait)
 	ln.open, ln.failing, ln.why = false, 0, nil
-	ln.acked = now
+	if f.down(ln.id) || f.unheard(ln, now) || ln.forgot(b, now) {
+		f.learn(ln, now)
+	}
+	ln.acked, ln.told = now, b.Seq
 	f.stats.acked++
 	if b.Prev >= b.Seq {
 		f.stats.duplicates++
@@ -50,7 +53,7 @@ func (f *Fleet) answered(ln *lane, b *Batch, sent, now int64) {
 			case OpLease, OpQuota:
 				l.gotLease(it, b.Answers[j], e, s, now)
 			case OpHold:
-				l.gotHold(it, b.Answers[j], e, s, ln.made)
+				l.gotHold(it, b.Answers[j], e, s, now, ln)
 			default:
 				l.gotShare(it, b.Answers[j], e, s, b.Now, sent, now)
 			}

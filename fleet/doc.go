@@ -17,7 +17,7 @@
 //
 //	share.go   shares.go   a token bucket: charge every token as if the others spent in proportion
 //	lease.go   leases.go   a strict bucket, a calendar quota: spend only what was leased
-//	hold.go    leases.go   in flight per key: hold places in a ledger while requests last
+//	hold.go    places.go   in flight per key: hold places in a ledger while requests last
 //	ledger.go              the gate's reservation: a lease of the fleet's allocation
 //	fold.go                what a reply means, as a pure function
 //	lane.go    circuit.go  batches, resends, outage and recovery, a shard at a time

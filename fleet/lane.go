@@ -30,6 +30,8 @@ type lane struct {
 	since   int64   // when the recovery began; 0: none
 	resume  int64   // when recovering keys are sent again
 	acked   int64   // when the last reply came; -1: never
+	told    uint64  // the number of the batch that it was for
+	learns  int64   // until when places are told, but no more are taken
 	rtt     float64 // ns
 	wait    int64   // ns until a reply counts as missing
 	share   float64 // of the keys of the last batch, mean
@@ -133,7 +135,7 @@ func (f *Fleet) add(ln *lane, limits []*limit, i uint32, now int64) {
 	case l.leased():
 		l.askLease(&it, e, s, now, f.closed)
 	case l.cfg.Kind == engine.InFlight:
-		l.askHold(&it, e, s, now)
+		l.askHold(&it, e, s, now, ln, f.closed)
 	default:
 		l.askShare(&it, e, s, now, f.late(ln, now, l))
 	}

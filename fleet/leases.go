@@ -3,11 +3,10 @@ package fleet
 import (
 	"math"
 
-	"github.com/weir-go/weir/bucket"
 	"github.com/weir-go/weir/engine"
 )
 
-// The exchange of leases and places. The entry's region is locked.
+// The exchange of leases. The entry's region is locked.
 
 // askLease asks for what the key will need until the exchange after the next,
 // and gives back what it will not: all of it when the instance ends.
@@ -135,34 +134,4 @@ func (l *limit) leaseBack(e *entry, s *side) {
 	}
 	spent := int64((e.cum.Load()-s.outCum)<<8) >> 8
 	s.over = max(0, float64(spent-(s.outHand-tokens(e.word.Load(), l.window(l.f.host.Now())))))
-}
-
-// askHold says how many are in flight here, how many may be, and how many
-// would like to be.
-func (l *limit) askHold(it *Item, e *entry, s *side, now int64) {
-	spent, attempts := l.remember(e, s, now)
-	used := float64(bucket.InUse(e.word.Load()))
-	held := 0.0
-	if now <= e.when.Load() {
-		held = float64(e.inc.Load())
-	}
-	want := min(float64(l.rule.Max()), used+max(0, attempts-spent))
-	if want == 0 {
-		e.when.Store(0) // it lives on its own part again
-		held = 0
-	}
-	it.Op = OpHold
-	it.Arg = [Args]float64{HoldUsed: used, HoldHeld: held, HoldWant: want, HoldMax: float64(l.rule.Max()),
-		HoldTTL: float64(l.f.cfg.ttl()) / 1e3}
-}
-
-func (l *limit) gotHold(it *Item, ans Answer, e *entry, s *side, sent int64) {
-	if it.Arg[HoldWant] == 0 {
-		return
-	}
-	e.inc.Store(uint64(max(0, ans[0])))
-	// From when it was sent, and by less than the store waits: the instance has
-	// stopped using a lease well before anybody else may have it.
-	e.when.Store(sent + int64(l.f.cfg.ttl())*3/4)
-	s.share = ans[0] / float64(l.rule.Max())
 }

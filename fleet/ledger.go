@@ -135,6 +135,7 @@ func (g *ledger) took(f *Fleet, c *call, now int64) {
 	if r.Learning != 0 { // the store has forgotten the others; they have not gone
 		r.Instances = max(r.Instances, g.reply.Instances)
 	}
+	f.relearn(now, g.heard != 0 && r.Learning > g.reply.Learning)
 	g.failing, g.heard, g.reply, g.last = 0, now, r, c.beat.Tick
 	f.setInstances(r.Instances)
 	if strange := r.Strangers > 0; strange != g.strange {

@@ -55,7 +55,7 @@ func (f *Fleet) restart() {
 	f.ledger.flying, f.ledger.last = 0, f.ledger.beat.Tick
 	for _, ln := range f.lanes {
 		f.drop(ln)
-		ln.batch, ln.seq, ln.tries = nil, 0, 0 // a call may have the batch still
+		ln.batch, ln.seq, ln.told, ln.tries = nil, 0, 0, 0 // a call may have the batch still
 		if !f.down(ln.id) {
 			ln.failing = now
 			f.cut(ln, now)
@@ -239,7 +239,7 @@ func (f *Fleet) last(ln *lane, limits []*limit) bool {
 		l := limits[e.limit.Load()]
 		spent, denied := e.untold(s)
 		switch {
-		case l.cfg.Kind == engine.InFlight, spent == 0 && denied == 0 && !l.leased():
+		case l.cfg.Kind == engine.InFlight && !s.listed, l.cfg.Kind != engine.InFlight && spent == 0 && denied == 0 && !l.leased():
 			continue
 		}
 		f.add(ln, limits, i, now)

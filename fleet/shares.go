@@ -29,7 +29,7 @@ func (l *limit) due(e *entry, s *side, now int64) (d dueKey, wanted, stay bool) 
 	}
 	spent, denied := e.untold(s)
 	since := now - s.pushed
-	inFlight := l.cfg.Kind == engine.InFlight && (bucket.InUse(e.word.Load()) > 0 || e.when.Load() != 0)
+	inFlight := l.cfg.Kind == engine.InFlight && (bucket.InUse(e.word.Load()) > 0 || s.listed)
 	holding := l.leased() && tokens(e.word.Load(), l.window(now)) > 0
 	if s.contended && now-s.attempt > subscribed {
 		s.contended = false

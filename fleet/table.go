@@ -73,6 +73,7 @@ type side struct {
 	verdict   bool // the word holds a verdict until the next exchange, not a level
 	contended bool // the fleet asks for more than there is
 	out       bool // spent without the fleet since the lane went down
+	listed    bool // the store may count places as this instance's, or wanted by it
 	blind     bool // while holdUntil lasts: the store knows nothing of the rates
 }
 

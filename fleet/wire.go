@@ -70,7 +70,8 @@ const (
 	HoldHeld = 1 // places this instance may use now
 	HoldWant = 2
 	HoldMax  = 3 // of the fleet
-	HoldTTL  = 4
+	HoldTTL  = 4 // for which the store keeps what this instance holds
+	HoldMost = 5 // places it takes at most
 )
 
 // Item is one key's part of a batch.

@@ -120,7 +120,7 @@ func (d *differ) item(i int) fleet.Item {
 		it.Arg = [fleet.Args]float64{n(13) - 3, n(100), 1000, n(1200), gen, u(1), 60e6 + u(1e6), 1 + n(3)}
 	case 3:
 		it.Op = fleet.OpHold
-		it.Arg = [fleet.Args]float64{n(5), n(6), n(9), 10, 2e6}
+		it.Arg = [fleet.Args]float64{n(5), n(6), n(9), 10, 2e6, n(12)}
 	}
 	return it
 }

@@ -111,7 +111,7 @@ local function quota(i, v, give, want, cap, x0, gen0, frac, ttl, least)
   return base + since, gen, g
 end
 
-local function hold(i, v, used, held, want, cap, ttl)
+local function hold(i, v, used, held, want, cap, ttl, most)
   local rest, n, sum, wants, mine = {}, 1, 0, want, 0
   for p = 1, (v and #v or 0) - 31, 32 do
     local who, q, w, till = struct.unpack('<c8ddd', v, p)
@@ -125,7 +125,7 @@ local function hold(i, v, used, held, want, cap, ttl)
   if dup then return mine, n, sum + mine end
   local aim
   if wants <= cap then aim = want + (cap - wants) / n else aim = max(min(want, cap / n), cap * want / wants) end
-  local g = max(0, min(floor(aim), cap - sum))
+  local g = max(0, min(floor(aim), cap - sum, most))
   -- What it may use now counts until it has said that it will not.
   local q = max(g, held, used)
   if want > 0 or q > used or used > 0 then

@@ -170,7 +170,8 @@ func (c *call) quota(it *fleet.Item, raw []byte) fleet.Answer {
 
 func (c *call) hold(it *fleet.Item, raw []byte) fleet.Answer {
 	a := &it.Arg
-	used, held, want, limit, ttl := a[fleet.HoldUsed], a[fleet.HoldHeld], a[fleet.HoldWant], a[fleet.HoldMax], a[fleet.HoldTTL]
+	used, held, want, most := a[fleet.HoldUsed], a[fleet.HoldHeld], a[fleet.HoldWant], a[fleet.HoldMost]
+	limit, ttl := a[fleet.HoldMax], a[fleet.HoldTTL]
 	var rest []byte
 	n, sum, wants, mine := 1.0, 0.0, want, 0.0
 	for p := raw; len(p) >= 32; p = p[32:] {
@@ -186,7 +187,7 @@ func (c *call) hold(it *fleet.Item, raw []byte) fleet.Answer {
 	if c.dup {
 		return fleet.Answer{mine, n, sum + mine}
 	}
-	g := max(0, min(math.Floor(aim(want, wants, limit, n)), limit-sum))
+	g := max(0, min(math.Floor(aim(want, wants, limit, n)), limit-sum, most))
 	q := max(g, held, used)
 	if want > 0 || q > used || used > 0 {
 		rest = append(append(rest, c.boot[:8]...), pack(q, want, c.now+ttl)...)
