@@ -104,6 +104,10 @@ func TestAdaptiveRaisesItsBaselineAfterThreeWindowsAtTheFloor(t *testing.T) {
 	}
 	window(slow)
 	require.Equal(t, slow, a.Baseline())
+	const between = 10 * time.Millisecond
+	window(between)
+	window(between)
+	require.Equal(t, between, a.Baseline(), "far from the old baseline, what is measured counts")
 }
 
 // A window in which a twentieth of the requests is dropped is no sign of overload;
