@@ -85,9 +85,8 @@ func (e *Engine) tick(now int64) {
 	if due(&t.stepped, now, law(p.cfg).Tick) {
 		e.quietly(func() { e.stepLadder(p, now) })
 	}
-	if a := e.adaptive.Load(); a != nil {
-		g := p.cfg.Gate
-		e.gate.Resize(gate.Allocation(a.Limit(), g.Reserve), g.HardCap)
+	if e.adaptive.Load() != nil {
+		e.quietly(e.adapt)
 	}
 	if due(&t.spread, now, spreadEvery) {
 		e.gate.Spread()
@@ -104,6 +103,19 @@ func (e *Engine) tick(now int64) {
 		t.mu.Unlock()
 	}
 	t.last = now
+}
+
+// adapt gives the gate the size that the adaptive limit has come to. While a Swap
+// is under way the next tick does: the gate is the Swap's then.
+func (e *Engine) adapt() {
+	if !e.mu.TryLock() {
+		return
+	}
+	defer e.mu.Unlock()
+	if a := e.adaptive.Load(); a != nil {
+		g := e.plan.Load().cfg.Gate
+		e.gate.Resize(gate.Allocation(a.Limit(), g.Reserve), g.HardCap)
+	}
 }
 
 // untilTick is how far a ManualClock may move before something is due.
