@@ -62,7 +62,7 @@ var plants = []plant{
 	{name: "histories: a quota keeps what was undone", file: "bucket/rule.go", find: "return undoQuota(w, done, cost)", with: "return w", pkg: "./shard", run: "Linear"},
 	{name: "histories: a window admits one too many", file: "bucket/sliding.go", find: "if sum(s)+cost > r.max {\n\t\treturn w, false", with: "if sum(s)+cost > r.max+1 {\n\t\treturn w, false", pkg: "./shard", run: "Linear"},
 	{name: "histories: an in-flight limit does not count what is asked for", file: "bucket/flight.go", find: "if InUse(w)+cost > r.max {", with: "if InUse(w) >= r.max {", pkg: "./shard", run: "Linear"},
-	{name: "histories: a word in use is given away", file: table, find: "if how == idle && !t.ids.idle(uint8(tag), w, now) {", with: "if false {", pkg: "./shard", run: "Linear"},
+	{name: "histories: a word in use is given away", file: table, find: "if how == idle && !t.ids.idle(uint8(tag), w, now) {", with: "if false {", pkg: "./shard", run: "Linear|ReclaimIsLossless"},
 
 	// The engine.
 	{name: "a watching limit that would refuse holds a place", file: "engine/answer.go", find: "case s.refused && s.l.shared == nil:\n", with: "case false:\n", pkg: "./engine", run: "Shadow"},
