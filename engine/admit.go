@@ -105,15 +105,15 @@ func (e *Engine) decide(t *Ticket, f *frame, p *plan, broken uint) {
 
 	// Layer 4.
 	if e.level.Load() != 0 && !e.stay(f) {
-		e.refuse(t, f.class, p, Decision{Reason: Shed, Layer: Worker, RetryAfter: p.ladderRetry})
 		e.watching(f)
+		e.refuse(t, f.class, p, Decision{Reason: Shed, Layer: Worker, RetryAfter: p.ladderRetry})
 		return
 	}
 
 	// Layer 3.
 	if p.gated && !e.pass(t, f) {
-		e.refuse(t, f.class, p, Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry})
 		e.watching(f)
+		e.refuse(t, f.class, p, Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry})
 		return
 	}
 
@@ -123,8 +123,9 @@ func (e *Engine) decide(t *Ticket, f *frame, p *plan, broken uint) {
 		if s.done = e.commit(f, s, now); !s.done {
 			e.backOut(t, f)
 			now = e.time.Now()
-			e.refuse(t, f.class, p, e.verdict(f, s, now))
+			d := e.verdict(f, s, now)
 			e.told(f, s, now)
+			e.refuse(t, f.class, p, d)
 			return
 		}
 	}

@@ -1,7 +1,5 @@
 package engine
 
-import "math"
-
 // gating is the decision of the enforced claims that refuse: the one that waits
 // longest gates.
 func (e *Engine) gating(f *frame, now int64) Decision {
@@ -31,6 +29,7 @@ func later(a, b Decision) bool {
 // told lets a synced limit know of a refusal: refused demand is demand.
 func (e *Engine) told(f *frame, s *step, now int64) {
 	if s.l.shared != nil && !s.never {
+		f.at = int(s.index)
 		s.l.shared.Refused(f.claim(s).Key, f.sync(s).SharedStep, now, s.Cost)
 	}
 }
@@ -66,7 +65,7 @@ func (e *Engine) watching(f *frame) {
 
 // grant fills the ticket of an admitted request.
 func (e *Engine) grant(t *Ticket, f *frame) {
-	t.d.Remaining = math.MaxInt64
+	t.d = Decision{}
 	for i := range f.steps {
 		s := &f.steps[i]
 		if !s.done {
@@ -76,9 +75,7 @@ func (e *Engine) grant(t *Ticket, f *frame) {
 			t.keep(f, s)
 		}
 		if s.act == enforce {
-			if left := e.left(f, s); left < t.d.Remaining {
-				t.d.Remaining, t.d.Limit = left, s.l.id
-			}
+			t.d.tighten(e.left(f, s), s.l.id)
 		}
 	}
 	if t.d.Limit == 0 {

@@ -100,8 +100,8 @@ func (e *Engine) Peek(req Request) (d Decision) {
 		if v.Enforced && !v.OK() && (d.OK() || v.Layer <= Concurrency && later(v.Decision, d)) {
 			d = v.Decision
 		}
-		if v.Enforced && v.OK() && v.Limit != 0 && d.OK() && (d.Limit == 0 || v.Remaining < d.Remaining) {
-			d = v.Decision
+		if v.Enforced && v.OK() && v.Limit != 0 && d.OK() {
+			d.tighten(v.Remaining, v.Limit)
 		}
 	}
 	if d.OK() {

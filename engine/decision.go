@@ -64,7 +64,7 @@ func (l Layer) String() string {
 type Decision struct {
 	Reason Reason
 	Layer  Layer   // the layer that refused; LayerNone when admitted
-	Limit  LimitID // the limit that refused, of several the one that gates; when admitted, the tightest
+	Limit  LimitID // the limit that refused, of several the one that gates; when admitted, the tightest, of equals the one with the lower handle
 	// RetryAfter is how long to wait before the same request can pass, never
 	// shorter than the truth: the maximum over all limits that refused. 0 when
 	// admitted, -1 when waiting does not help.
@@ -72,6 +72,14 @@ type Decision struct {
 	// Remaining is what is left of the tightest claim, in that claim's units,
 	// after this decision; -1 when the request had no claim that counts.
 	Remaining int64
+}
+
+// tighten makes the claim on the limit the one that the decision tells of, if it
+// is the tightest so far.
+func (d *Decision) tighten(left int64, id LimitID) {
+	if d.Limit == 0 || left < d.Remaining || left == d.Remaining && id < d.Limit {
+		d.Remaining, d.Limit = left, id
+	}
 }
 
 // OK reports whether the request was admitted.

@@ -227,6 +227,22 @@ func (e *Engine) leave(t *Ticket) {
 	}
 }
 
+// wanted tells the fleet, if the gate is under a lease of its, of a request that
+// the gate refuses and nothing refused before.
+func (e *Engine) wanted(critical bool) {
+	l := e.lease.Load()
+	if l == nil || critical {
+		return
+	}
+	l.refused.Add(1)
+	e.quietly(func() { // the channel is the fleet's, which may have closed it
+		select {
+		case l.Wake <- struct{}{}:
+		default:
+		}
+	})
+}
+
 // enterLeased reads the clock only for what the lease alone allows: after a
 // pause of the process the published time is as old as the pause.
 func (e *Engine) enterLeased(l *lease, critical bool) bool {
@@ -246,11 +262,6 @@ func (e *Engine) enterLeased(l *lease, critical bool) bool {
 		ok = e.gate.EnterWithin(false, l.Other, total)
 	}
 	if !ok {
-		l.refused.Add(1)
-		select {
-		case l.Wake <- struct{}{}:
-		default:
-		}
 		return false
 	}
 	other := e.gate.Others()

@@ -189,6 +189,7 @@ func (e *Engine) refuseLayer(t *Ticket, req *Request, p *plan, l Layer) (tight *
 		e.tally().ladder[req.Class].Add(1)
 		return nil, refused
 	}
+	e.wanted(req.Class == Critical)
 	t.d.Reason, t.d.Layer, t.d.RetryAfter = Reserved, Fleet, p.gateRetry
 	e.tally().gate[req.Class].Add(1)
 	return nil, refused

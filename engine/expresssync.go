@@ -13,8 +13,8 @@ import (
 func (e *Engine) expressSynced(t *Ticket, req *Request, p *plan) (how answer) {
 	whole := false
 	defer func() {
-		if !whole { // decide meets the same fault, and knows what to do about it
-			_ = recover()
+		if !whole { // decide may meet the fault as well, and knows what to do about it
+			e.fault(recover())
 			e.putBack(t)
 			*t, how = Ticket{e: t.e, lane: t.lane}, unanswered
 		}
@@ -112,15 +112,13 @@ func (e *Engine) trySyncedBeside(t *Ticket, req *Request, p *plan, c *Claim, l *
 		return e.notTaken(t, req, p, l, c)
 	}
 	if !s.Change(old, next) {
-		l.shared.Undo(Handle{ID: id, Done: done, Units: units, Cost: c.Cost}, now)
+		l.shared.Undo(Handle{ID: id, Done: done, Units: units, Cost: c.Cost}, e.time.Now())
 		e.leave(t)
 		return unanswered
 	}
 	t.keepShared(l, c, id, left)
 	if ol.kind == InFlight {
-		if left := ol.max - bucket.InUse(next); left < t.d.Remaining {
-			t.d.Remaining, t.d.Limit = left, ol.id
-		}
+		t.d.tighten(ol.max-bucket.InUse(next), ol.id)
 		t.keepFlight(t.n, ol, e.table.Index(s), next, o.Cost)
 	} else {
 		t.tight, t.room = ol, room
@@ -161,9 +159,7 @@ func (e *Engine) takeKnown(t *Ticket, now int64, l *limit, c *Claim) bool {
 // keepShared notes a shared claim: what is left of it, and what is to be given
 // back.
 func (t *Ticket) keepShared(l *limit, c *Claim, id uint64, left int64) {
-	if t.d.Limit == 0 || left < t.d.Remaining {
-		t.d.Remaining, t.d.Limit = left, l.id
-	}
+	t.d.tighten(left, l.id)
 	if l.kind == InFlight {
 		k := &t.holds[t.n%few]
 		k.word, k.cost, k.limit, k.kind = id, c.Cost, l.id, holdShared
@@ -219,7 +215,7 @@ func (p *plan) known(c *Claim) *limit {
 		return nil
 	}
 	l := &p.limits[c.Limit]
-	if l.taker == nil || uint64(c.Cost)-1 >= uint64(l.max) || l.ctl.mode.Load() != uint64(Enforce) {
+	if l.taker == nil || uint64(c.Cost)-1 >= uint64(l.max) || l.mode != Enforce {
 		return nil
 	}
 	return l

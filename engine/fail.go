@@ -87,7 +87,7 @@ func (e *Engine) failPolicy(f *frame, p *plan) Decision {
 			continue
 		}
 		l := &p.limits[c.Limit]
-		if l.live && l.fail == FailClosed && Mode(l.ctl.mode.Load()).action(c.Key.P, l.ctl.salt) == enforce {
+		if l.live && l.fail == FailClosed && l.mode.action(c.Key.P, l.ctl.salt) == enforce {
 			return Decision{Reason: Closed, Layer: l.layer, Limit: l.id, RetryAfter: l.retry}
 		}
 	}

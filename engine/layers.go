@@ -38,6 +38,7 @@ func (e *Engine) pass(t *Ticket, f *frame) bool {
 	if e.enter(t, f.class == Critical) {
 		return true
 	}
+	e.wanted(f.class == Critical)
 	if act == watch {
 		e.tally().gateWould[f.class].Add(1)
 		return true

@@ -66,6 +66,40 @@ func TestWordsGiveWayByTheModeThatIsSet(t *testing.T) {
 	}
 }
 
+// A Swap that changes what a limit allows and its mode changes both at once: no
+// request is decided by the one before and the other after.
+func TestASwapOfLimitAndModeIsOne(t *testing.T) {
+	// Neither refuses anything; one's kind with the other's mode refuses all.
+	first := shared(tokens("first", 1, time.Hour, 1))
+	watches := []engine.Limit{first, {Name: "api", Kind: engine.Block, Mode: engine.Shadow}}
+	passes := []engine.Limit{first, {Name: "api", Kind: engine.Unlimited}}
+	f, fleet := startShared(t, limits(passes...))
+	claims := []engine.Claim{f.claim("api", "u", 1)}
+	asked := 0
+	fleet.bound["first"].during = func(call string) {
+		if call == "watch" { // in the midst of a Swap
+			asked++
+			tk := f.Admit(engine.Request{Class: engine.Read, Claims: claims})
+			require.True(t, tk.OK())
+		}
+	}
+	for _, ls := range [][]engine.Limit{watches, passes, watches} {
+		cfg := f.config(limits(ls...))
+		cfg.Sync, cfg.Secret = fleet, fleetSecret
+		require.NoError(t, f.Swap(cfg))
+	}
+	require.Equal(t, 3, asked)
+	require.NoError(t, f.SetMode("api", engine.Off))
+	require.Equal(t, 4, asked)
+
+	fleet.bound["first"].during = func(string) { panic("watch") }
+	require.NoError(t, f.SetMode("api", engine.Shadow))
+	tk := f.Admit(engine.Request{Class: engine.Read, Claims: claims})
+	require.True(t, tk.OK(), "a fleet that does not want to know changes no mode")
+	require.EqualValues(t, 1, f.Snapshot().Faults)
+	fleet.bound["first"].during = nil
+}
+
 // Shares that are none, or no numbers, are 0 in both halves of the word, and
 // each half holds every share by itself.
 func TestSharesOfAModeAreHeldApart(t *testing.T) {

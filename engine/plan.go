@@ -1,14 +1,13 @@
 package engine
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/bucket"
 )
 
 // plan is one configuration, resolved: everything that Admit reads, behind one
-// pointer. It is immutable; Swap replaces it.
+// pointer. It is immutable; Swap and SetMode replace it.
 type plan struct {
 	cfg    Config
 	limits []limit // by LimitID; removed ones stay, not live
@@ -43,6 +42,7 @@ type limit struct {
 	table    uint8 // table id of the word that is taken
 	bucket   uint8 // post-paid bucket: table id of the bucket beside the hold
 	passes   bool  // Unlimited, or removed
+	mode     Mode  // in force: the weakest of the limit's own, its layer's and all's
 	holds    bool  // a ticket has something to give back, or to settle
 	live     bool
 	postPaid bool
@@ -69,9 +69,7 @@ func (l *limit) plain() bool {
 
 // control is what stays of a limit through every Swap, also when it is removed.
 type control struct {
-	name string
-	// mode is the mode in force: one word, so that changing it is one store.
-	mode    atomic.Uint64
+	name    string
 	own     Mode   // as configured or set; guarded by Engine.mu
 	salt    uint64 // of its ramp
 	tallies []limitTally

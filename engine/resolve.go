@@ -43,7 +43,7 @@ func (e *Engine) resolve(f *frame, p *plan, broken uint) (Decision, way) {
 		if c.Cost == 0 || l.passes {
 			continue
 		}
-		act := Mode(l.ctl.mode.Load()).action(c.Key.P, l.ctl.salt)
+		act := l.mode.action(c.Key.P, l.ctl.salt)
 		if act == skip {
 			continue
 		}

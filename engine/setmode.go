@@ -22,7 +22,10 @@ func (e *Engine) SetMode(target string, m Mode) error {
 	default:
 		return fmt.Errorf("engine: set mode: target %q: is no limit and not one of %q", target, reserved)
 	}
-	e.applyModes()
+	p := *e.plan.Load()
+	p.limits = slices.Clone(p.limits)
+	e.applyModes(&p)
+	e.plan.Store(&p)
 	e.say(slog.LevelInfo, "mode set", slog.String("target", target), slog.String("mode", m.String()))
 	return nil
 }
@@ -46,19 +49,18 @@ func (e *Engine) modesFrom(old *plan, cfg Config) {
 	}
 }
 
-// applyModes puts the weakest modes in force, in a plan of their own: what every
-// request would have to ask is said there once. The caller holds mu.
-func (e *Engine) applyModes() {
+// applyModes puts the weakest modes in force, in a plan that no request has seen
+// yet: so each is decided by the limits and the modes of one moment, and what
+// every one would have to ask is said there once. The caller holds mu.
+func (e *Engine) applyModes(p *plan) {
 	all := e.modes["all"]
 	for l := Rate; l <= Worker; l++ {
 		e.layerMode[l].Store(uint64(all.weaker(e.modes[l.String()])))
 	}
-	p := *e.plan.Load()
-	p.limits = slices.Clone(p.limits)
 	for id := 1; id < len(p.limits); id++ {
 		l := &p.limits[id]
 		m := l.ctl.own.weaker(Mode(e.layerMode[l.layer].Load()))
-		l.ctl.mode.Store(uint64(m))
+		l.mode = m
 		if l.express = 0; m == Enforce && l.plain() {
 			l.express = uint64(l.max)
 		}
@@ -69,13 +71,12 @@ func (e *Engine) applyModes() {
 			}
 		}
 		if w, ok := l.shared.(Watcher); ok {
-			w.Watch(watching)
+			e.quietly(func() { w.Watch(watching) })
 		}
 	}
 	_, manual := p.cfg.Clock.(*ManualClock)
 	p.express = !p.closed && (p.cfg.Clock == nil || manual) && p.cfg.Gate.Adaptive == nil &&
 		(!p.gated || e.layerMode[Fleet].Load() == uint64(Enforce))
-	e.plan.Store(&p)
 }
 
 // rampSalt picks the keys of a limit's ramp: others than another limit's, and

@@ -152,7 +152,7 @@ func (e *Engine) limitSnapshots(p *plan) []LimitSnapshot {
 	for id := 1; id < len(p.limits); id++ {
 		l := &p.limits[id]
 		s := LimitSnapshot{
-			ID: l.id, Name: l.ctl.name, Kind: l.kind, Layer: l.layer, Mode: Mode(l.ctl.mode.Load()),
+			ID: l.id, Name: l.ctl.name, Kind: l.kind, Layer: l.layer, Mode: l.mode,
 			Removed: !l.live, OldestTicket: oldest[l.id],
 		}
 		if l.table != 0 && (l.kind == InFlight || l.charge != nil) {

@@ -132,8 +132,8 @@ func (e *Engine) install(cfg Config) error {
 	for _, r := range b.retuned {
 		e.table.Retune(r.id, r.rule)
 	}
+	e.applyModes(b.next)
 	e.plan.Store(b.next)
-	e.applyModes()
 	for _, id := range b.retired {
 		e.table.Retire(id)
 	}

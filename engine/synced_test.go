@@ -1,8 +1,6 @@
 package engine_test
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -31,7 +29,11 @@ func (l *ledger) Snapshot() engine.FleetSnapshot { return engine.FleetSnapshot{}
 func (l *ledger) Close() error                   { return nil }
 
 func (l *ledger) Bind(b engine.Binding) (engine.Shared, error) {
-	a := &account{l: l, max: b.Limit.Burst, refusal: engine.SharedStep{Reason: engine.Limited, RetryAfter: time.Minute}, used: map[key.Key]int64{}}
+	a, kept := b.Prev.(*account)
+	if !kept {
+		a = &account{l: l, used: map[key.Key]int64{}}
+	}
+	a.max, a.refusal = b.Limit.Burst, engine.SharedStep{Reason: engine.Limited, RetryAfter: time.Minute}
 	if b.Limit.Kind == engine.InFlight {
 		a.max, a.refusal = b.Limit.Max, engine.SharedStep{Reason: engine.Full, RetryAfter: time.Second}
 	}
@@ -48,9 +50,20 @@ type account struct {
 	handed  []key.Key // by handle
 
 	looks, takes, undos, told int
+	undone                    int64 // when the last undo says it is
+	// during, if not nil, runs at the end of calls, and before a known key is charged;
+	// without the lock.
+	during func(call string)
+}
+
+func (a *account) ran(call string) {
+	if a.during != nil {
+		a.during(call)
+	}
 }
 
 func (a *account) Peek(k key.Key, _, cost int64) engine.SharedStep {
+	defer a.ran("look")
 	a.l.mu.Lock()
 	defer a.l.mu.Unlock()
 	a.looks++
@@ -82,6 +95,11 @@ func (a *account) Take(k key.Key, _, cost int64) (engine.SharedStep, engine.Hand
 
 // A key is known once it was charged.
 func (a *account) FitsKnown(k key.Key, _, cost int64) bool {
+	defer a.ran("fits")
+	return a.fits(k, cost)
+}
+
+func (a *account) fits(k key.Key, cost int64) bool {
 	a.l.mu.Lock()
 	defer a.l.mu.Unlock()
 	_, known := a.used[k]
@@ -89,21 +107,29 @@ func (a *account) FitsKnown(k key.Key, _, cost int64) bool {
 }
 
 func (a *account) TakeKnown(k key.Key, now, cost int64) (id, done, units uint64, left int64, ok bool) {
-	if !a.FitsKnown(k, now, cost) {
+	a.ran("asked")
+	defer a.ran("charged")
+	if !a.fits(k, cost) {
 		return 0, 0, 0, 0, false
 	}
 	s, h := a.Take(k, now, cost)
 	return h.ID, h.Done, h.Units, s.Remaining, s.Reason == engine.Admitted
 }
 
-func (a *account) Undo(h engine.Handle, _ int64) {
+func (a *account) Undo(h engine.Handle, now int64) {
+	defer a.ran("undo")
 	a.l.mu.Lock()
+	a.undone = now
 	defer a.l.mu.Unlock()
 	a.undos++
 	a.used[a.handed[h.ID-1]] -= h.Cost
 }
 
+// Watch says when the engine tells of its modes.
+func (a *account) Watch(bool) { a.ran("watch") }
+
 func (a *account) Refused(key.Key, engine.SharedStep, int64, int64) {
+	defer a.ran("refused")
 	a.l.mu.Lock()
 	defer a.l.mu.Unlock()
 	a.told++
@@ -127,75 +153,6 @@ func startShared(t *testing.T, cfg engine.Config) (*fixture, *ledger) {
 	l := newLedger()
 	cfg.Sync, cfg.Secret = l, fleetSecret
 	return start(t, cfg), l
-}
-
-// A request whose class the caller knows and whose claims are few takes a
-// shorter way; one without a class, which counts as the default, takes the long
-// one. On both, a shared limit and what stands beside it decide, count, charge
-// and give back alike.
-func TestSharedLimitsDecideAlikeOnBothWays(t *testing.T) {
-	for _, class := range []engine.Class{engine.Read, engine.Critical} {
-		for seed := range uint64(40) {
-			rnd := rand.New(rand.NewPCG(seed, 31))
-			cfg := engine.Config{
-				Limits: []engine.Limit{
-					shared(tokens("shared", 1, time.Hour, 12)), tokens("own", 1, time.Hour, 9), inFlight("jobs", 2),
-					shared(tokens("other", 1, time.Hour, 9)), shared(inFlight("places", 3)),
-				},
-				Default: class,
-			}
-			if seed%4 != 0 {
-				cfg.Gate = engine.Gate{Capacity: 4, Reserve: 0.25, HardCap: 5}
-			}
-			short, a := startShared(t, cfg)
-			long, b := startShared(t, cfg)
-			type pair struct{ short, long *engine.Ticket }
-			var open []pair
-			sets := [][]string{{"shared"}, {"shared", "own"}, {"own", "shared"}, {"shared", "jobs"}, {"jobs", "shared"}, {"shared", "other"}, {"shared", "places"}, {"shared", "shared"}}
-			for i := range 400 {
-				if len(open) > 0 && rnd.IntN(3) == 0 {
-					n := rnd.IntN(len(open))
-					open[n].short.Done(engine.Success)
-					open[n].long.Done(engine.Success)
-					open = append(open[:n], open[n+1:]...)
-					continue
-				}
-				who, cost := fmt.Sprint(rnd.IntN(6)), 1+rnd.Int64N(13)/12*rnd.Int64N(13)
-				var cs, cl []engine.Claim
-				for _, name := range sets[rnd.IntN(len(sets))] {
-					cs, cl = append(cs, short.claim(name, who, cost)), append(cl, long.claim(name, who, cost))
-				}
-				s := short.Admit(engine.Request{Class: class, Claims: cs})
-				l := long.Admit(engine.Request{Claims: cl})
-				ds, dl := s.Decision(), l.Decision()
-				if ds.OK() && ds.Remaining == dl.Remaining {
-					ds.Limit = dl.Limit // of two that have equally much left either is the tightest
-				}
-				require.Equal(t, dl, ds, "seed %d, request %d: %v", seed, i, cs)
-				open = append(open, pair{&s, &l})
-			}
-			for _, p := range open {
-				p.short.Done(engine.Success)
-				p.long.Done(engine.Success)
-			}
-			s, l := short.Snapshot(), long.Snapshot()
-			require.Equal(t, l.Admitted, s.Admitted)
-			require.Equal(t, l.Gate, s.Gate)
-			require.Equal(t, l.Limits, s.Limits)
-			require.Zero(t, s.Limits[2].InFlight)
-			require.Zero(t, s.Gate.Other+s.Gate.Critical)
-			require.Zero(t, s.Unclassified)
-			require.Zero(t, s.Faults)
-			for name := range a.bound {
-				require.Equal(t, b.bound[name].used, a.bound[name].used, "seed %d: %s", seed, name)
-				require.Equal(t, b.bound[name].told, a.bound[name].told, "seed %d: refusals told of %s", seed, name)
-				require.Equal(t, b.bound[name].takes-b.bound[name].undos, a.bound[name].takes-a.bound[name].undos, "%s", name)
-			}
-			for k, n := range a.bound["places"].used {
-				require.Zero(t, n, "%v holds places", k)
-			}
-		}
-	}
 }
 
 // Refused demand is demand: a shared limit hears of each request that it
