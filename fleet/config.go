@@ -41,7 +41,8 @@ type Reservation struct {
 	// 0 is the time to live of a lease, 1 s or four periods.
 	Request time.Duration
 	// Grace is how long an instance that vanishes keeps the rest, and counts as
-	// one of the fleet; 0 is 10 s.
+	// one of the fleet; 0 is 10 s. It keeps its places of strict in-flight limits
+	// for so long too, 2 s or ten periods at least.
 	Grace time.Duration
 }
 

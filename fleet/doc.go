@@ -41,6 +41,10 @@
 //     is restored.
 //   - A strict limit is never exceeded, but for what was leased up to 4 s before
 //     it was spent; a quota never at all.
+//   - No more places of a strict in-flight limit are in use than there are, whatever
+//     the store forgets, as long as no instance is cut off alone for longer than
+//     [Reservation].Grace: then those cut off go on with what they had leased,
+//     at most the limit once more.
 //   - Keys of limits that only watch never keep one of an enforced limit out of
 //     the table.
 //   - Non-critical requests in flight never exceed the fleet's allocation, as

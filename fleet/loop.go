@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir/engine"
@@ -195,10 +196,26 @@ func (f *Fleet) farewell() {
 	defer f.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 250*time.Millisecond)
 	defer cancel()
+	f.await(ctx)
 	for c := f.goodbye(); len(c.lanes) > 0 && ctx.Err() == nil; c = f.goodbye() {
 		f.cfg.Transport.Push(ctx, c.boot, c.batches)
 	}
 	f.ledger.leave(ctx, f)
+}
+
+// await takes the replies that are on their way, for 100 ms at most: a shard can
+// not be told more before.
+func (f *Fleet) await(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	for slices.ContainsFunc(f.lanes, func(ln *lane) bool { return ln.open && ln.tries > 0 && !f.down(ln.id) }) {
+		select {
+		case c := <-f.loop.results:
+			f.done(c, f.host.Now())
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // goodbye makes the next of the last calls; one without lanes: all is said.

@@ -14,6 +14,10 @@ func (l *limit) keptFor() int64 {
 	return int64(l.f.cfg.ttl())
 }
 
+// keepsFor is how long, in ns, an instance keeps a place of a strict limit that it
+// does not use: until whom it has refused was told to come again, and once more.
+func (l *limit) keepsFor() int64 { return 2 * max(2e9, int64(hold{l}.retry())) }
+
 // askHold says how many are in flight here, how many may be, and how many
 // would like to be.
 func (l *limit) askHold(it *Item, e *entry, s *side, now int64, ln *lane, ending bool) {
@@ -21,6 +25,11 @@ func (l *limit) askHold(it *Item, e *entry, s *side, now int64, ln *lane, ending
 	used := float64(bucket.InUse(e.word.Load()))
 	most := float64(l.rule.Max())
 	want := min(most, used+max(0, attempts-spent))
+	if used == 0 && l.strict() && now-s.attempt < l.keepsFor() {
+		// Whoever was refused comes again, and would be refused again: nothing but
+		// what is leased serves the first request.
+		want = max(want, min(most, float64(max(1, e.cost.Load()))))
+	}
 	held := 0.0
 	if e.when.Load() != 0 {
 		// Also when it has run out: it is a part of it that it lives on then.

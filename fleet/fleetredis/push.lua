@@ -125,7 +125,8 @@ local function hold(i, v, used, held, want, cap, ttl, most)
   if dup then return mine, n, sum + mine end
   local aim
   if wants <= cap then aim = want + (cap - wants) / n else aim = max(min(want, cap / n), cap * want / wants) end
-  local g = max(0, min(floor(aim), cap - sum, most))
+  -- One at least, or of more holders than places none would get any.
+  local g = max(0, min(max(min(1, want), floor(aim)), cap - sum, most))
   -- What it may use now counts until it has said that it will not.
   local q = max(g, held, used)
   if want > 0 or q > used or used > 0 then

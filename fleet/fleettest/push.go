@@ -187,7 +187,8 @@ func (c *call) hold(it *fleet.Item, raw []byte) fleet.Answer {
 	if c.dup {
 		return fleet.Answer{mine, n, sum + mine}
 	}
-	g := max(0, min(math.Floor(aim(want, wants, limit, n)), limit-sum, most))
+	least := min(1, want) // or of more holders than places none would get any
+	g := max(0, min(max(least, math.Floor(aim(want, wants, limit, n))), limit-sum, most))
 	q := max(g, held, used)
 	if want > 0 || q > used || used > 0 {
 		rest = append(append(rest, c.boot[:8]...), pack(q, want, c.now+ttl)...)
