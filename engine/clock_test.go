@@ -174,4 +174,13 @@ func TestRefusalsPublishALateTime(t *testing.T) {
 	f.clock.Drift(20 * time.Millisecond)
 	require.False(t, f.take("spent", "v", 1).OK())
 	require.Equal(t, 20, f.admitted("api", "u", 100), "nothing extra: the time is no longer late")
+
+	// So does one of a limit that is shared.
+	f, _ = startShared(t, limits(tokens("api", 1000, time.Second, 20), shared(tokens("spent", 1, time.Hour, 1))))
+	require.True(t, f.take("spent", "v", 1).OK())
+	require.True(t, f.take("api", "u", 1).OK())
+	f.clock.Advance(time.Millisecond)
+	f.clock.Drift(20 * time.Millisecond)
+	require.False(t, f.take("spent", "v", 1).OK())
+	require.Equal(t, 20, f.admitted("api", "u", 100))
 }

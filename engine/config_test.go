@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -66,6 +67,8 @@ func TestConfigErrorsNameLimitFieldAndValue(t *testing.T) {
 func TestConfigErrorsOfNamesAndLayers(t *testing.T) {
 	bad := ladder.Default()
 	bad.Tick = -1
+	over := math.MaxInt32
+	over++ // below 0 where an int has 32 bits
 	for says, cfg := range map[string]engine.Config{
 		`limit "": name: must have 1 to 64 characters, has 0`: limits(tokens("", 1, time.Second, 1)),
 		"has 65":                                      limits(tokens(strings.Repeat("x", 65), 1, time.Second, 1)),
@@ -79,8 +82,8 @@ func TestConfigErrorsOfNamesAndLayers(t *testing.T) {
 		"gate: reserve +Inf: ":                        {Gate: engine.Gate{Capacity: 5, Reserve: math.Inf(1)}},
 		"gate: capacity -1: ":                         {Gate: engine.Gate{Capacity: -1}},
 		"gate: hard cap -1: ":                         {Gate: engine.Gate{Capacity: 5, HardCap: -1}},
-		"gate: hard cap 2147483648: ":                 {Gate: engine.Gate{Capacity: 5, HardCap: math.MaxInt32 + 1}},
-		"gate: capacity 2147483648: ":                 {Gate: engine.Gate{Capacity: math.MaxInt32 + 1}},
+		fmt.Sprintf("gate: hard cap %d: ", over):      {Gate: engine.Gate{Capacity: 5, HardCap: over}},
+		fmt.Sprintf("gate: capacity %d: ", over):      {Gate: engine.Gate{Capacity: over}},
 		"gate: capacity 5: must be 0 when it is adap": {Gate: engine.Gate{Capacity: 5, Adaptive: &gate.AdaptiveConfig{}}},
 		"gate: adaptive: min -1: must be at least 1\nengine: gate: adaptive: tolerance 0.5: ": {Gate: engine.Gate{Adaptive: &gate.AdaptiveConfig{Min: -1, Tolerance: 0.5}}},
 		"gate: capacity 0: must be set for a reserve":                                         {Gate: engine.Gate{Reserve: 0.2}},
@@ -89,7 +92,7 @@ func TestConfigErrorsOfNamesAndLayers(t *testing.T) {
 		"engine: ladder: config: Tick -1ns: ":                                                 {Ladder: engine.Ladder{Law: bad}},
 		"default 9: is no class":                                                              {Default: 9},
 		"max entries -1: ":                                                                    {MaxEntries: -1},
-		"max entries 2147483648: ":                                                            {MaxEntries: math.MaxInt32 + 1},
+		fmt.Sprintf("max entries %d: ", over):                                                 {MaxEntries: over},
 		"secret: 15 bytes: ":                                                                  {Secret: make([]byte, 15)},
 	} {
 		_, err := engine.New(cfg)

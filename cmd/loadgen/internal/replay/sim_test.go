@@ -51,7 +51,7 @@ func random(n int) (events []replay.Event) {
 		case rng.IntN(200) == 0:
 			at = at.Add(time.Duration(rng.IntN(40)) * time.Hour)
 		case rng.IntN(2) == 0:
-			at = at.Add(time.Duration(rng.IntN(3_000_000_000)))
+			at = at.Add(time.Duration(rng.Int64N(3_000_000_000)))
 		}
 		events = append(events, replay.Event{At: at, User: fmt.Sprint(rng.IntN(5)), Cost: 1 + int64(rng.IntN(3)), Method: "GET"})
 	}
