@@ -171,7 +171,12 @@ func (w *bothWays) end() {
 	if w.a == nil {
 		return
 	}
-	require.Equal(w.t, w.b.host.GateUse(), w.a.host.GateUse())
+	a, b := w.a.host.GateUse(), w.b.host.GateUse()
+	// The shorter way may hold a place for the moment in which the fleet refuses.
+	require.LessOrEqual(w.t, b.Peak, a.Peak)
+	require.LessOrEqual(w.t, a.Peak, b.Peak+1)
+	a.Peak = b.Peak
+	require.Equal(w.t, b, a)
 	for name, a := range w.a.bound {
 		b := w.b.bound[name]
 		require.Equal(w.t, b.used, a.used, name)
@@ -232,8 +237,8 @@ func TestBothWaysDecideAlike(t *testing.T) {
 	for seed := range uint64(40) {
 		cfg := engine.Config{
 			Limits: []engine.Limit{
-				tokens("api", 2, time.Second, 5), tokens("own", 1, time.Second, 5), inFlight("jobs", 5), tokens("slow", 1, time.Hour, 40),
-				inFlight("places", 5), {Name: "day", Kind: engine.Quota, Rate: 30, Window: engine.Minute},
+				tokens("api", 2, time.Second, 5), tokens("own", 1, time.Second, 5), inFlight("jobs", 2), tokens("slow", 1, time.Hour, 40),
+				inFlight("places", 2), {Name: "day", Kind: engine.Quota, Rate: 30, Window: engine.Minute},
 			},
 			Gate: gates[seed%uint64(len(gates))], PreciseClock: seed%7 == 0,
 		}
