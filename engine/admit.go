@@ -19,7 +19,7 @@ const few = 2
 func (e *Engine) Admit(req Request) (t Ticket) {
 	p := e.plan.Load()
 	t.e, t.lane = e, here()
-	if p.express && req.Class-Test <= Critical-Test && uint(len(req.Claims)-1) < few {
+	if p.express && req.Class-Test <= Critical-Test && len(req.Claims) <= few {
 		var tight *limit
 		var how answer
 		switch {
@@ -28,6 +28,8 @@ func (e *Engine) Admit(req Request) (t Ticket) {
 			tight = t.tight
 		case len(req.Claims) == 1:
 			tight, how = e.expressOne(&t, &req, p)
+		case len(req.Claims) == 0:
+			how = e.expressNone(&t, &req, p)
 		default:
 			tight, how = e.expressTwo(&t, &req, p)
 		}

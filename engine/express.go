@@ -6,8 +6,8 @@ import (
 	"github.com/weir-go/weir/shard"
 )
 
-// The express way answers the common request without the ceremony of decide: one
-// or two enforced claims on token buckets or counts of requests in flight, in the
+// The express way answers the common request without the ceremony of decide: up to
+// two enforced claims on token buckets or counts of requests in flight, in the
 // order of the limits' handles. It decides what decide would, in the same order.
 // Whatever else a request is, it leaves no trace and is not answered: then decide
 // has to.
@@ -26,6 +26,20 @@ const (
 	admitted          // and still to be counted: that is the last that is written
 	refused
 )
+
+// expressNone is the way of a request that claims nothing. Whom the ladder sheds of
+// those, decide says.
+func (e *Engine) expressNone(t *Ticket, req *Request, p *plan) (how answer) {
+	if e.level.Load() != 0 {
+		return unanswered
+	}
+	if p.gated && !e.enter(t, req.Class == Critical) {
+		_, how = e.refuseLayer(t, req, p, Fleet)
+		return how
+	}
+	t.open, t.d.Remaining = true, -1
+	return admitted
+}
 
 // expressOne is the way of one claim. tight is the bucket whose units the
 // ticket's room is in.

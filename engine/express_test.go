@@ -20,3 +20,32 @@ func TestRequestWithoutClaims(t *testing.T) {
 	require.True(t, c.OK())
 	c.Done(engine.Success)
 }
+
+// A request that claims nothing is decided alike whether its class is known, which
+// is the shorter way, or counts as the default.
+func TestRequestWithoutClaimsIsDecidedAlikeOnBothWays(t *testing.T) {
+	for _, cfg := range []engine.Config{
+		{},
+		{Gate: engine.Gate{Capacity: 3, Reserve: 0.34, HardCap: 4}},
+		{Gate: engine.Gate{Capacity: 3, Mode: engine.Shadow}},
+	} {
+		for _, class := range []engine.Class{engine.Test, engine.Critical} {
+			cfg.Default = class
+			short, long := start(t, cfg), start(t, cfg)
+			var open []*engine.Ticket
+			for range 6 {
+				a, b := short.Admit(engine.Request{Class: class}), long.Admit(engine.Request{})
+				require.Equal(t, b.Decision(), a.Decision())
+				open = append(open, &a, &b)
+			}
+			s, l := short.Snapshot(), long.Snapshot()
+			require.Equal(t, l.Admitted, s.Admitted)
+			require.Equal(t, l.Gate, s.Gate)
+			for _, tk := range open {
+				tk.Done(engine.Success)
+			}
+			s = short.Snapshot()
+			require.Zero(t, s.Gate.Other+s.Gate.Critical)
+		}
+	}
+}
