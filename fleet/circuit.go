@@ -75,7 +75,7 @@ func (f *Fleet) failed(ln *lane, err error, now int64) {
 	f.missing(ln, now)
 	if f.down(ln.id) && ln.tries == 0 {
 		ln.backoff = min(2*ln.backoff, maxBackoff)
-		ln.retry = now + f.jitter(ln.backoff)
+		ln.retry = f.tryAgain(ln.backoff, now)
 		if !ln.grants() {
 			f.drop(ln) // by the next try it would not be true any more
 		}
@@ -92,8 +92,21 @@ func (f *Fleet) missing(ln *lane, now int64) {
 	}
 }
 
-// jitter is between half of d and d.
-func (f *Fleet) jitter(d int64) int64 { return d/2 + f.rand.Int64N(d/2+1) }
+// tryAgain is when to try again what was in vain: after half of d to d, and up to
+// one and a half when d has become as long as it may: instances lose the store at
+// the same moment and should not find it at one. All shards and the reports of an
+// instance try at the same moments, or each instance would have one that tries at
+// any moment.
+func (f *Fleet) tryAgain(d, now int64) int64 {
+	most := d
+	if d == maxBackoff {
+		most += d / 2
+	}
+	if f.trying <= now || f.trying > now+most {
+		f.trying = now + d/2 + f.rand.Int64N(most-d/2+1)
+	}
+	return f.trying
+}
 
 // again is the lane's batch once more, for a call beside the one that has it:
 // whichever is executed first counts, and whichever is answered first is
@@ -113,7 +126,7 @@ func (f *Fleet) again(ln *lane, now int64) *Batch {
 func (f *Fleet) cut(ln *lane, now int64) {
 	f.downAt[ln.id].Store(now + 1)
 	ln.backoff = minBackoff
-	ln.retry = now + f.jitter(ln.backoff)
+	ln.retry = f.tryAgain(ln.backoff, now)
 	ln.since = 0
 	f.log.Warn("fleet: shard is cut off; its limits go on by on_stale", "shard", ln.id, "error", ln.why)
 	if ln.open && !ln.grants() {

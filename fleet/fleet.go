@@ -38,6 +38,7 @@ type Fleet struct {
 	due    []dueKey // of the batch that is being built
 	ledger ledger
 	stats  stats
+	trying int64        // when the instance last resolved to try again
 	ticked atomic.Int64 // when the last tick was
 
 	loop   loop

@@ -170,14 +170,19 @@ func (g *ledger) total(f *Fleet, b *Beat) (total, critical int) {
 	return total, max(1, int(kept-c))
 }
 
+// silentFor reports whether reports have been in vain for long.
+func (g *ledger) silentFor(f *Fleet, now int64) bool {
+	return g.failing != 0 && now-g.failing >= f.cfg.patience()
+}
+
 // silent takes a beat that had no reply.
 func (g *ledger) silent(f *Fleet, c *call, now int64) {
 	if g.failing == 0 {
 		g.failing = c.sent
 		f.log.Warn("fleet: no answer to the instance's report; the gate goes on with its lease, then with its own part", "error", c.err)
 	}
-	if now-g.failing >= f.cfg.patience() {
-		g.retry = now + f.jitter(maxBackoff)
+	if g.silentFor(f, now) {
+		g.retry = f.tryAgain(maxBackoff, now)
 	}
 	if g.heard == 0 && !g.apart && c.beat.Capacity > 0 {
 		g.alone(f, engine.GateUse{Capacity: int(c.beat.Capacity), Reserve: c.beat.Reserve})

@@ -85,7 +85,7 @@ func (f *Fleet) learning(ln *lane, now int64) bool {
 // remembers.
 func (f *Fleet) unheard(ln *lane, now int64) bool {
 	since := f.ledger.failing
-	return since != 0 && now-since >= f.cfg.patience() && ln.acked < since+f.cfg.patience()
+	return f.ledger.silentFor(f, now) && ln.acked < since+f.cfg.patience()
 }
 
 // forgot reports whether the store does not know the instance's last batch for

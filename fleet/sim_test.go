@@ -65,6 +65,7 @@ type world struct {
 	skew  float64 // us by which the store's clock is ahead
 	rtt   int64
 	down  bool                            // the store does not answer
+	quick bool                            // and that is known at once
 	cut   func(instance int) bool         // nor does it answer these
 	lose  func(instance int) bool         // whose calls are executed, but not answered
 	slow  func() int64                    // rtt, if not nil
@@ -227,7 +228,7 @@ func (b *box) send(c *fleet.Call) {
 	})
 	fail := lost || noReply
 	wait := rtt
-	if fail {
+	if fail && !(lost && w.quick) {
 		wait = int64(timeout)
 	}
 	w.after(wait, func() {
