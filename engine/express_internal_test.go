@@ -38,7 +38,7 @@ func TestWhatTheExpressWayAnswers(t *testing.T) {
 			{Name: "own", Rate: 1, Per: time.Second, Burst: 90}, {Name: "places", Kind: InFlight, Max: 90},
 			{Name: "day", Kind: Quota, Rate: 90, Window: Day}, {Name: "watched", Rate: 1, Per: time.Second, Burst: 90, Mode: Shadow},
 		},
-		Gate: Gate{Capacity: 10}, Clock: clock, MaxEntries: 4200,
+		Gate: Gate{Capacity: 10}, Clock: clock, MaxEntries: 1 << 14,
 	}))
 	defer func() { require.NoError(t, e.Close()) }()
 	u := e.Key("u")
@@ -115,6 +115,22 @@ func TestWhatTheExpressWayAnswers(t *testing.T) {
 	require.Equal(t, admitted, how)
 	e.level.Store(uint64(ladder.MakeWord(2, 0)))
 	layer(Worker)
+	half := ladder.MakeWord(0.5, 0)
+	e.level.Store(uint64(half))
+	shed := 0
+	for n := range 200 { // of those who are told apart, each by themselves
+		k := e.Key(strconv.Itoa(n))
+		for cohort, who := range map[uint64]uint64{0: k.P, uint64(n)<<55*2 | 1: uint64(n)<<55*2 | 1} {
+			sheds := e.shedsExpress(&Request{Class: Test, Cohort: cohort, Claims: []Claim{LimitID(1).Claim(k)}})
+			require.Equal(t, half.Sheds(0, who), sheds)
+			if sheds {
+				shed++
+			}
+		}
+	}
+	require.Greater(t, shed, 50)
+	require.Less(t, shed, 350)
+	e.level.Store(uint64(ladder.MakeWord(2, 0)))
 	require.NoError(t, e.SetMode("worker", Shadow))
 	is(unanswered, LimitID(1).Claim(u))
 	e.level.Store(0)
