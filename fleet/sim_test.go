@@ -64,12 +64,13 @@ type world struct {
 	store fleettest.Store
 	skew  float64 // us by which the store's clock is ahead
 	rtt   int64
-	down  bool                            // the store does not answer
-	quick bool                            // and that is known at once
-	cut   func(instance int) bool         // nor does it answer these
-	lose  func(instance int) bool         // whose calls are executed, but not answered
-	slow  func() int64                    // rtt, if not nil
-	told  func(shard int, it *fleet.Item) // sees every item that the store charges, if not nil
+	down  bool                                // the store does not answer
+	quick bool                                // and that is known at once
+	cut   func(instance int) bool             // nor does it answer these
+	split func(instance int) *fleettest.Store // another store that these write to, if not nil
+	lose  func(instance int) bool             // whose calls are executed, but not answered
+	slow  func() int64                        // rtt, if not nil
+	told  func(shard int, it *fleet.Item)     // sees every item that the store charges, if not nil
 	cfg   fleet.Config
 	boxes []*box
 }
@@ -214,8 +215,14 @@ func (b *box) send(c *fleet.Call) {
 			return
 		}
 		us := float64(w.now)/1e3 + 9e13 + w.skew
+		store := &w.store
+		if w.split != nil {
+			if other := w.split(b.id); other != nil {
+				store = other
+			}
+		}
 		for i := range sent {
-			w.store.Push(us, boot, &sent[i])
+			store.Push(us, boot, &sent[i])
 			for j := range sent[i].Items {
 				if w.told != nil && sent[i].Prev < sent[i].Seq {
 					w.told(sent[i].Shard, &sent[i].Items[j])
@@ -223,7 +230,7 @@ func (b *box) send(c *fleet.Call) {
 			}
 		}
 		if beat != nil {
-			reply = w.store.Beat(us, boot, &beatCopy)
+			reply = store.Beat(us, boot, &beatCopy)
 		}
 	})
 	fail := lost || noReply
