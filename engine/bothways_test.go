@@ -71,8 +71,8 @@ func (w *bothWays) ask(class engine.Class, cohort uint64, names, keys []string, 
 	request := func(f *fixture) engine.Request {
 		req := engine.Request{Class: class, Cohort: cohort}
 		for n := range names {
-			if names[n] == "nobody's" { // a handle that was never given out
-				req.Claims = append(req.Claims, engine.LimitID(999).Claim(f.Key(keys[n])))
+			if names[n] == "nobody's" { // the first handle that was not given out
+				req.Claims = append(req.Claims, engine.LimitID(len(w.cfg.Limits)+1).Claim(f.Key(keys[n])))
 				continue
 			}
 			req.Claims = append(req.Claims, f.claim(names[n], keys[n], costs[n]))

@@ -166,6 +166,24 @@ func TestALostRaceForASharedBucketGivesThePlaceBack(t *testing.T) {
 	tk.Done(engine.Success)
 	require.Zero(t, l.bound["places"].used[k])
 	require.Zero(t, f.Snapshot().Gate.Other)
+
+	// One that is not known any more is met on the long way, and the place given
+	// back once.
+	f.take("shared", "v", 1)
+	f.take("places", "v", 1)
+	k = f.Key("v")
+	l.bound["places"].during = func(call string) {
+		if call == "charged" {
+			l.bound["places"].during = nil
+			delete(l.bound["shared"].used, k)
+		}
+	}
+	tk = f.request(engine.Read, "v", "shared", "places")
+	require.True(t, tk.OK())
+	require.EqualValues(t, 1, l.bound["places"].used[k])
+	tk.Done(engine.Success)
+	require.Zero(t, l.bound["places"].used[k])
+	require.EqualValues(t, 1, l.bound["shared"].used[k])
 }
 
 // What the gate's lease refuses is told to the fleet; what the request's own limit
