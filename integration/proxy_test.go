@@ -91,28 +91,12 @@ func drive(engines []*engine.Engine, rate float64, lasts time.Duration, each fun
 	took = new(redistest.Took)
 	perSecond = make([]int64, int(lasts/time.Second)+1)
 	id, _ := engines[0].Limit("api")
-	start, sent := time.Now(), 0.0
-	pace := time.NewTicker(time.Millisecond)
-	defer pace.Stop()
-	for range pace.C {
-		at := time.Since(start)
-		if at >= lasts {
-			break
+	redistest.Pace(rate, lasts, each, func(at time.Duration) {
+		ok, t := redistest.Ask(engines[rand.IntN(len(engines))], id, "user")
+		if took.Add(t); ok {
+			perSecond[int(at/time.Second)]++
 		}
-		if each != nil {
-			each(at)
-		}
-		for ; sent < rate*at.Seconds(); sent++ {
-			e := engines[rand.IntN(len(engines))]
-			from := time.Now()
-			tk := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{id.Claim(e.Key("user"))}})
-			took.Add(time.Since(from))
-			if tk.OK() {
-				perSecond[int(at/time.Second)]++
-			}
-			tk.Done(engine.Success)
-		}
-	}
+	})
 	return perSecond, took
 }
 

@@ -48,28 +48,14 @@ func users(engines []*engine.Engine, n int, rate float64, lasts time.Duration, e
 		got[i] = make([]float64, int(lasts/time.Second)+1)
 	}
 	id, _ := engines[0].Limit("api")
-	start, sent := time.Now(), 0.0
-	pace := time.NewTicker(time.Millisecond)
-	defer pace.Stop()
-	for i := 0; ; {
-		<-pace.C
-		at := time.Since(start)
-		if at >= lasts {
-			return got
+	i := 0
+	redistest.Pace(3*rate*float64(n), lasts, each, func(at time.Duration) {
+		if ok, _ := redistest.Ask(engines[i/n%len(engines)], id, "user", fmt.Sprint(i%n)); ok {
+			got[i%n][int(at/time.Second)] += 1 / rate
 		}
-		if each != nil {
-			each(at)
-		}
-		for ; sent < 3*rate*float64(n)*at.Seconds(); sent++ {
-			e := engines[i/n%len(engines)]
-			tk := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{id.Claim(e.Key("user", fmt.Sprint(i%n)))}})
-			if tk.OK() {
-				got[i%n][int(at/time.Second)] += 1 / rate
-			}
-			tk.Done(engine.Success)
-			i++
-		}
-	}
+		i++
+	})
+	return got
 }
 
 // onNode returns which of the users have their bucket on the node.

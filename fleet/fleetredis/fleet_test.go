@@ -74,34 +74,20 @@ func (d *demand) drive(engines []*engine.Engine, name string, rate float64, last
 	for i, e := range engines {
 		ids[i], _ = e.Limit(name)
 	}
-	start, sent := time.Now(), 0.0
-	pace := time.NewTicker(time.Millisecond)
-	defer pace.Stop()
-	for range pace.C {
-		at := time.Since(start)
-		if at >= lasts {
-			return
+	redistest.Pace(rate, lasts, each, func(at time.Duration) {
+		i := rand.IntN(len(engines))
+		if d.where != nil {
+			i = d.where(at)
 		}
-		if each != nil {
-			each(at)
+		ok, took := redistest.Ask(engines[i], ids[i], "user")
+		d.took[d.phase(at)].Add(took)
+		d.offered++
+		if ok {
+			d.perSecond[int(at/time.Second)]++
+			d.byEngine[i]++
+			d.times = append(d.times, at)
 		}
-		for ; sent < rate*at.Seconds(); sent++ {
-			i := rand.IntN(len(engines))
-			if d.where != nil {
-				i = d.where(at)
-			}
-			before := time.Now()
-			tk := engines[i].Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{ids[i].Claim(engines[i].Key("user"))}})
-			d.took[d.phase(at)].Add(time.Since(before))
-			d.offered++
-			if tk.OK() {
-				d.perSecond[int(at/time.Second)]++
-				d.byEngine[i]++
-				d.times = append(d.times, at)
-			}
-			tk.Done(engine.Success)
-		}
-	}
+	})
 }
 
 // excess is the most that was admitted above burst + rate*W in any window W.
