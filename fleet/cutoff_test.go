@@ -222,3 +222,23 @@ func TestStrictPlacesForSparseRequests(t *testing.T) {
 	}
 	require.Greater(t, served, 300*8)
 }
+
+// An instance that did not use a shard through an outage knows by its reports that
+// there was one, and takes nothing until the others have told what they hold.
+func TestStrictPlacesOfAShardNotUsedMeanwhile(t *testing.T) {
+	c := newCrowd(t, 2, fleet.Config{})
+	c.fill(0, user, 1)
+	require.Len(t, c.of(user)[0], 10)
+	c.down = true
+	c.seconds(15)
+	c.down = false
+	c.cut = func(i int) bool { return i == 0 } // it has not tried again yet
+	for range 100 {
+		c.take(1, user, 10)
+		require.Equal(t, 10, c.running(user))
+		c.seconds(0.01)
+	}
+	c.cut = nil
+	c.fill(1, user, 4)
+	require.Equal(t, 10, c.running(user))
+}
