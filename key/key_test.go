@@ -76,6 +76,25 @@ func TestSecretMakesKeysAgreeAcrossProcesses(t *testing.T) {
 	require.NotEqual(t, a.Key("user", "42").H, r.Key("user", "42").H)
 }
 
+// Both halves are what they were in every release: instances of one fleet may run
+// two of them, and logs, ramps and shards outlast both.
+func TestKeysAreTheSameInEveryRelease(t *testing.T) {
+	h := hashers["secret"]
+	for _, c := range []struct {
+		is    key.Key
+		parts []string
+	}{
+		{key.Key{H: 0x2c6f8b8898d05ddf, P: 0x0000000000000000}, []string{}},
+		{key.Key{H: 0x75aa79598ff0d77e, P: 0xef46db3751d8e999}, []string{""}},
+		{key.Key{H: 0x79f876c911a88f6f, P: 0x3da0fd9c44cfc9ee}, []string{"user"}},
+		{key.Key{H: 0x9ccf0dc92ed70472, P: 0x9d22deae8eb87fac}, []string{"user", "42"}},
+		{key.Key{H: 0x083a1828338639e0, P: 0x5827ce8da7ab7187}, []string{"user", "42", ""}},
+		{key.Key{H: 0x5cfcdaffbca5e417, P: 0xe49d2856636e37c9}, []string{"acme", "GET", "/v1/charges"}},
+	} {
+		require.Equal(t, c.is, h.Key(c.parts...), "%q", c.parts)
+	}
+}
+
 // However long the key material of a client is, all of it counts and none of it
 // is kept.
 func TestLongPartsDifferInTheirLastByte(t *testing.T) {
