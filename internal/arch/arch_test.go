@@ -45,7 +45,7 @@ var rooms = map[string][]string{
 	"internal/histories":       {"github.com/anishathalye/porcupine"},
 	"internal/series":          {"engine"},
 	"internal/plant":           {"ladder"},
-	"internal/redistest":       {},
+	"internal/redistest":       {"engine"},
 	"internal/arch":            {},
 
 	"": {}, // the root is documentation
