@@ -41,7 +41,8 @@ lint: # formatting, vet, staticcheck and tidy, in every module
 # Every failure is printed. The tests named here hold a fleet to figures per second
 # of real time; they run without the race detector, which would change the figures.
 REALTIME := TestTenEngines|TestServer|TestOnePrimary|TestSlotsMove|TestReplicaTakesOver|TestWhatIsLeft|TestHerd|TestScriptsAreFlushed|TestFleetShares
-TRY      := try() { for i in 1 2 3; do "$$@" && return; done; return 1; }; try
+TRIES    := try() { for i in 1 2 3; do "$$@" && return; done; return 1; };
+TRY      := $(TRIES) try
 
 .PHONY: race
 race: # every test, with the race detector
@@ -72,10 +73,10 @@ nested: # the modules that keep other people's packages out of ours
 long: fuzz soak ladder-server test-fleet # what takes minutes, bounded
 
 .PHONY: fuzz
-fuzz: ## fuzz every target for FUZZTIME (30s)
-	@for p in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
+fuzz: ## fuzz every target for FUZZTIME (30s); a failing input is kept, so it fails every try
+	@$(TRIES) for p in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
 		for t in $$($(GO) test -list '^Fuzz' ./$$p | grep '^Fuzz'); do echo "fuzz $$p $$t"; \
-			$(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x ./$$p || exit 1; done; done
+			try $(GO) test -run "^$$t$$" -fuzz "^$$t$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x ./$$p || exit 1; done; done
 
 .PHONY: soak
 soak: ## everything at once for SOAK (1m); memory flat, gauges back at zero
