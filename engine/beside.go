@@ -168,7 +168,7 @@ func (e *Engine) explainLayers(f *frame, p *plan) (vs []Verdict) {
 	layer(Worker, Mode(e.layerMode[Worker].Load()), e.sheds(f),
 		Decision{Reason: Shed, Layer: Worker, RetryAfter: p.ladderRetry})
 	if p.gated {
-		layer(Fleet, Mode(e.layerMode[Fleet].Load()), !e.gate.Fits(f.class == Critical),
+		layer(Fleet, Mode(e.layerMode[Fleet].Load()), !e.fits(f.class == Critical),
 			Decision{Reason: Reserved, Layer: Fleet, RetryAfter: p.gateRetry})
 	}
 	return vs

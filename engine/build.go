@@ -157,6 +157,7 @@ func (l *Limit) check() (errs []error) {
 	if l.Kind == Quota {
 		errs = append(errs, l.checkCalendar()...)
 	}
+	errs = append(errs, l.Sync.check()...)
 	if l.Sync.Mode != SyncOff {
 		switch {
 		case !l.Kind.counts():
@@ -172,6 +173,26 @@ func (l *Limit) check() (errs []error) {
 		if _, err := l.newRule(); err != nil {
 			errs = append(errs, each(err)...)
 		}
+	}
+	return errs
+}
+
+// check lists what is wrong with how a limit is shared.
+func (s *Sync) check() (errs []error) {
+	if s.Mode > SyncStrict {
+		errs = append(errs, fmt.Errorf("sync %d: is no mode", s.Mode))
+	}
+	if s.OnStale > StaleClosed {
+		errs = append(errs, fmt.Errorf("sync: on stale %d: is no policy", s.OnStale))
+	}
+	if !(s.Floor >= 0 && s.Floor <= 1) {
+		errs = append(errs, fmt.Errorf("sync: floor %v: must be from 0 to 1", s.Floor))
+	}
+	if s.Grace < 0 {
+		errs = append(errs, fmt.Errorf("sync: grace %v: must not be negative", s.Grace))
+	}
+	if s.Cold > ColdConservative {
+		errs = append(errs, fmt.Errorf("sync: cold %d: is no gain", s.Cold))
 	}
 	return errs
 }

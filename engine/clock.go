@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -99,7 +100,8 @@ func (t *timeline) sleep(ctx context.Context, d time.Duration) error {
 
 // ManualClock is a Clock that stands still until it is moved, for tests and
 // simulations. Moving it runs the ticks of the engines on it, in the caller's
-// goroutine. Its methods are safe for concurrent use.
+// goroutine. Its methods are safe for concurrent use; the zero value begins at
+// the zero time of day.
 type ManualClock struct {
 	moving sync.Mutex // one move at a time
 
@@ -118,7 +120,7 @@ type sleeper struct {
 
 // NewManualClock returns a clock whose time of day is wall.
 func NewManualClock(wall time.Time) *ManualClock {
-	return &ManualClock{wall: wall, tickers: map[*Engine]struct{}{}}
+	return &ManualClock{wall: wall}
 }
 
 // Now returns the time since the clock was made.
@@ -140,8 +142,8 @@ func (c *ManualClock) Wall() time.Time {
 func (c *ManualClock) Advance(d time.Duration) {
 	c.moving.Lock()
 	defer c.moving.Unlock()
-	for end := c.Now() + max(d, 0); ; {
-		now := c.Now()
+	now := c.Now()
+	for end := now + forward(now, d); ; now = c.Now() {
 		step := end - now
 		engines := c.engines()
 		for _, e := range engines {
@@ -159,7 +161,7 @@ func (c *ManualClock) Advance(d time.Duration) {
 
 // Drift moves the clock by d, 0 or more, without running any tick: what an
 // engine sees whose ticker gets no processor.
-func (c *ManualClock) Drift(d time.Duration) { c.move(max(d, 0)) }
+func (c *ManualClock) Drift(d time.Duration) { c.move(d) }
 
 // StepWall moves the time of day alone, by any d, as an operator does who sets
 // the clock.
@@ -169,9 +171,14 @@ func (c *ManualClock) StepWall(d time.Duration) {
 	c.wall = c.wall.Add(d)
 }
 
+// forward is as much of d as a clock at now can move: not back, and not past the
+// last of its times.
+func forward(now, d time.Duration) time.Duration { return min(max(d, 0), math.MaxInt64-now) }
+
 func (c *ManualClock) move(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	d = forward(c.now, d)
 	c.now += d
 	c.wall = c.wall.Add(d)
 	c.sleepers = slices.DeleteFunc(c.sleepers, func(s sleeper) bool {
@@ -187,7 +194,7 @@ func (c *ManualClock) move(d time.Duration) {
 func (c *ManualClock) after(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := sleeper{c.now + max(d, 1), make(chan time.Time, 1)}
+	s := sleeper{c.now + forward(c.now, max(d, 1)), make(chan time.Time, 1)}
 	c.sleepers = append(c.sleepers, s)
 	return s.c
 }
@@ -205,6 +212,9 @@ func (c *ManualClock) engines() []*Engine {
 func (c *ManualClock) add(e *Engine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.tickers == nil {
+		c.tickers = map[*Engine]struct{}{}
+	}
 	c.tickers[e] = struct{}{}
 }
 

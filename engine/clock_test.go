@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"math"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -162,6 +163,22 @@ func TestManualClockOnlyMovesForward(t *testing.T) {
 	c.StepWall(-time.Hour)
 	require.Equal(t, 2*time.Second, c.Now())
 	require.Equal(t, noon.Add(2*time.Second-time.Hour), c.Wall())
+	c.Drift(math.MaxInt64)
+	require.EqualValues(t, math.MaxInt64, c.Now(), "and no further than it can count")
+	c.Advance(math.MaxInt64)
+	require.EqualValues(t, math.MaxInt64, c.Now())
+}
+
+// A clock that nobody made is one at the zero time.
+func TestTheZeroManualClockRuns(t *testing.T) {
+	var c engine.ManualClock
+	e := engine.Must(engine.New(engine.Config{Clock: &c, Limits: []engine.Limit{tokens("api", 1, time.Second, 1)}}))
+	defer func() { require.NoError(t, e.Close()) }()
+	f := &fixture{e, t, &c}
+	require.Equal(t, 1, f.admitted("api", "u", 2))
+	c.Advance(time.Second)
+	require.Equal(t, 1, f.admitted("api", "u", 2))
+	require.Equal(t, time.Time{}.Add(time.Second), c.Wall())
 }
 
 // A refusal that finds the published time more than a tick late publishes the

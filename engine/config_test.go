@@ -56,6 +56,13 @@ func TestConfigErrorsNameLimitFieldAndValue(t *testing.T) {
 		"overflow 7: ":                                     {Name: "x", Kind: engine.InFlight, Max: 1, Overflow: 7},
 		"sync share: Config.Sync is nil":                   {Name: "x", Kind: engine.InFlight, Max: 1, Sync: engine.Sync{Mode: engine.SyncShare}},
 		"sync share: Config.Secret is emp":                 {Name: "x", Kind: engine.InFlight, Max: 1, Sync: engine.Sync{Mode: engine.SyncShare}},
+		"sync 9: is no mode":                               {Name: "x", Kind: engine.InFlight, Max: 1, Sync: engine.Sync{Mode: 9}},
+		"sync: on stale 9: is no policy":                   {Name: "x", Kind: engine.InFlight, Max: 1, Sync: engine.Sync{OnStale: 9}},
+		"sync: floor NaN: must be from 0 to 1":             {Name: "x", Kind: engine.InFlight, Max: 1, Sync: engine.Sync{Floor: math.NaN()}},
+		"sync: floor -0.1: must be from 0 to 1":            {Name: "x", Kind: engine.InFlight, Max: 1, Sync: engine.Sync{Floor: -0.1}},
+		"sync: floor 1.1: must be from 0 to 1":             {Name: "x", Kind: engine.InFlight, Max: 1, Sync: engine.Sync{Floor: 1.1}},
+		"sync: grace -1ns: must not be negative":           {Name: "x", Kind: engine.InFlight, Max: 1, Sync: engine.Sync{Grace: -1}},
+		"sync: cold 9: is no gain":                         {Name: "x", Kind: engine.InFlight, Max: 1, Sync: engine.Sync{Cold: 9}},
 		"sync share: limits of kind sliding stay":          {Name: "x", Kind: engine.Sliding, Rate: 1, Per: time.Hour, Sync: engine.Sync{Mode: engine.SyncShare}},
 	} {
 		_, err := engine.New(limits(l))

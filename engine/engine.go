@@ -243,14 +243,39 @@ func (e *Engine) wanted(critical bool) {
 	})
 }
 
+// fits reports whether enter would let the request in now, and takes nothing.
+func (e *Engine) fits(critical bool) bool {
+	l := e.lease.Load()
+	if l == nil {
+		return e.gate.Fits(critical)
+	}
+	_, hard := e.gate.Limits()
+	c, other := e.gate.Inside()
+	total := l.total(hard)
+	if critical && c < l.Critical {
+		total = hard
+	}
+	allowed := min(l.Other, l.Fallback)
+	if e.time.Now() <= l.Until {
+		allowed = l.Other
+	}
+	return (total == 0 || c+other < total) && (critical || other < allowed)
+}
+
+// total is how many requests the lease and the gate's own hard cap let in; 0: no
+// bound.
+func (l *lease) total(hard int) int {
+	if l.Total != 0 && (hard == 0 || l.Total < hard) {
+		return l.Total
+	}
+	return hard
+}
+
 // enterLeased reads the clock only for what the lease alone allows: after a
 // pause of the process the published time is as old as the pause.
 func (e *Engine) enterLeased(l *lease, critical bool) bool {
 	_, hard := e.gate.Limits()
-	total := hard
-	if l.Total != 0 && (hard == 0 || l.Total < hard) {
-		total = l.Total
-	}
+	total := l.total(hard)
 	if critical {
 		if inside, _ := e.gate.Inside(); inside < l.Critical {
 			total = hard

@@ -293,6 +293,31 @@ func TestALeaseBoundsTheGate(t *testing.T) {
 		require.Len(t, enter(f, engine.Read, 20), 4)
 		require.Empty(t, enter(f, engine.Critical, 20))
 	})
+	t.Run("a look says what it allows", func(t *testing.T) {
+		f := begin(engine.Gate{Capacity: 10, HardCap: 8}, engine.GateLease{Until: second, Other: 3, Fallback: 1, Total: 4, Critical: 2})
+		agree := func(class engine.Class) bool {
+			d := f.Peek(engine.Request{Class: class})
+			tk := f.Admit(engine.Request{Class: class})
+			require.Equal(t, tk.Decision(), d)
+			t.Cleanup(func() { tk.Done(engine.Success) })
+			return tk.OK()
+		}
+		for _, want := range []bool{true, true, true, false} {
+			require.Equal(t, want, agree(engine.Write))
+		}
+		for _, want := range []bool{true, true, false} { // up to the total, and those that pass it
+			require.Equal(t, want, agree(engine.Critical))
+		}
+		f.clock.Advance(time.Second + 1)
+		require.False(t, agree(engine.Write))
+		f, _ = startShared(t, engine.Config{Gate: engine.Gate{Capacity: 10}})
+		f.clock.Advance(time.Second)
+		require.True(t, agree(engine.Write), "no lease")
+		f = begin(engine.Gate{Capacity: 10}, engine.GateLease{Until: second, Other: 3, Fallback: 1})
+		require.True(t, agree(engine.Write))
+		f.clock.Advance(2 * time.Second)
+		require.False(t, agree(engine.Write), "and no more than this once it has ended")
+	})
 	t.Run("a new lease forgets no peak and no refusal", func(t *testing.T) {
 		f, fleet := startShared(t, engine.Config{Gate: engine.Gate{Capacity: 10}})
 		l := engine.GateLease{Until: second, Other: 2, Fallback: 2}
