@@ -61,8 +61,9 @@ type builder struct {
 	old      *plan // nil at first
 	next     *plan
 	names    []*control
-	assigned []uint8 // table ids to give back if it fails
-	retired  []uint8 // table ids to give back if it does not
+	shared   []Binding // with the fleet, once every other limit is resolved
+	assigned []uint8   // table ids to give back if it fails
+	retired  []uint8   // table ids to give back if it does not
 	retuned  []retune
 	applied  []func() // changes of what stays through a Swap, for when nothing can fail any more
 	afresh   []string
@@ -111,6 +112,13 @@ func (e *Engine) install(cfg Config) error {
 			errs = append(errs, fmt.Errorf("engine: limit %q: %w", cfg.Limits[i].Name, err))
 		}
 		ids[cfg.Limits[i].Name] = id
+	}
+	// A Syncer goes by what it has bound from then on, so nothing else may fail
+	// afterwards.
+	for i := 0; i < len(b.shared) && len(errs) == 0; i++ {
+		if err := b.share(b.shared[i]); err != nil {
+			errs = append(errs, fmt.Errorf("engine: limit %q: %w", b.shared[i].Limit.Name, err))
+		}
 	}
 	if len(errs) > 0 {
 		for _, id := range b.assigned {
@@ -189,7 +197,6 @@ func (b *builder) add(cfg Limit) (LimitID, error) {
 	}
 	l.passes = l.kind == Unlimited
 	l.holds = l.postPaid || l.kind == InFlight
-	b.next.synced = b.next.synced || l.shared != nil
 	if prev != nil && !kept {
 		b.retire(prev)
 		if prev.kind == l.kind && l.kind.counts() {
@@ -243,7 +250,8 @@ func (l *limit) own() *bucket.Rule {
 	return &l.rule
 }
 
-// bind gives the limit its place for words: in the table, or with the fleet.
+// bind gives the limit its place for words: in the table, or, later, with the
+// fleet.
 func (b *builder) bind(l *limit, prev *limit, kept bool) (err error) {
 	switch {
 	case !l.kind.counts():
@@ -253,11 +261,8 @@ func (b *builder) bind(l *limit, prev *limit, kept bool) (err error) {
 		if kept {
 			binding.Prev = prev.shared
 		}
-		l.shared, err = b.next.cfg.Sync.Bind(binding)
-		if l.kind == TokenBucket || l.kind == InFlight {
-			l.taker, _ = l.shared.(KnownTaker)
-		}
-		return err
+		b.shared = append(b.shared, binding)
+		return nil
 	case kept:
 		l.table, l.bucket = prev.table, prev.bucket
 		rule := l.rule
@@ -271,6 +276,19 @@ func (b *builder) bind(l *limit, prev *limit, kept bool) (err error) {
 		l.bucket, err = b.assign(l.charge)
 	}
 	return err
+}
+
+// share binds a limit that the fleet decides.
+func (b *builder) share(binding Binding) (err error) {
+	l := &b.next.limits[binding.ID]
+	if l.shared, err = b.next.cfg.Sync.Bind(binding); err != nil {
+		return err
+	}
+	if l.kind == TokenBucket || l.kind == InFlight {
+		l.taker, _ = l.shared.(KnownTaker)
+	}
+	b.next.synced = true
+	return nil
 }
 
 func (b *builder) assign(r *bucket.Rule) (uint8, error) {

@@ -178,6 +178,21 @@ func TestTooManyRulesAtOnce(t *testing.T) {
 	require.False(t, f.take("api", "u", 1).OK(), "and all that time the first one was kept")
 }
 
+// The fleet hears of a new configuration only when it will be in force.
+func TestARefusedSwapTellsTheFleetNothing(t *testing.T) {
+	f, l := startShared(t, limits(shared(tokens("api", 1, time.Hour, 3))))
+	many := []engine.Limit{shared(tokens("api", 1, time.Hour, 5))}
+	for i := range 256 {
+		many = append(many, tokens("l"+strconv.Itoa(i), 1, time.Second, 1))
+	}
+	cfg := engine.Config{Limits: many, MaxEntries: 1 << 12, Sync: l, Secret: fleetSecret, Clock: f.clock}
+	require.ErrorContains(t, f.Swap(cfg), `engine: limit "l255": `)
+	require.Equal(t, 3, f.admitted("api", "u", 5))
+	cfg.Limits = many[:1]
+	require.NoError(t, f.Swap(cfg))
+	require.Equal(t, 2, f.admitted("api", "u", 5))
+}
+
 // A mode that was set stays through a Swap, unless the configuration's changes.
 func TestSetModesStayThroughSwap(t *testing.T) {
 	f := start(t, limits(tokens("api", 1, time.Hour, 1)))
