@@ -65,7 +65,7 @@ type Limit struct {
 	ResetAt time.Duration // Quota of a Day or Month: the local time of day at which a window begins, 0 to 24 h
 
 	Max        int64         // InFlight: how many at once, 1 to 16,777,214
-	RetryAfter time.Duration // InFlight: what a refusal tells the client; 0 is 1 s
+	RetryAfter time.Duration // what a refusal tells the client whose wait no clock knows: of an InFlight, or by Fail or Overflow; 0 is 1 s
 
 	// PostPaid, for a TokenBucket or a Quota: a claim's cost is an estimate, held
 	// (of a Quota: charged) until Settle or Done names the real one.

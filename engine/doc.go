@@ -4,6 +4,7 @@
 //	Admit    admit.go     the order of a decision
 //	 ├─      express.go   the same for the common request; expressrefuse.go: its refusals;
 //	 │                    expresssync.go: with claims that a fleet shares
+//	 ├─      plan.go      the configuration, resolved: all that a decision reads of it
 //	 ├─      resolve.go   what is claimed: limits, modes, fail policies
 //	 ├─      step.go      one claim: look, charge, undo, on the table or with the fleet
 //	 ├─      layers.go    layer 4, the ladder; layer 3, the gate

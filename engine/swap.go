@@ -24,7 +24,8 @@ import (
 // limit's requests in flight give back as before.
 //
 // A mode that SetMode has set stays unless the configuration's own changes.
-// MaxEntries, Secret, Clock, PreciseClock and Sync cannot change.
+// MaxEntries, Secret, Clock, PreciseClock and Sync cannot change; the Logger of New
+// stays.
 func (e *Engine) Swap(cfg Config) error {
 	errs := []error{validate(cfg)}
 	if cfg.MaxEntries == 0 {
