@@ -85,8 +85,11 @@ func (p *loader) classHeader(o *object) {
 	name, _ := h.text("name")
 	p.header = http.CanonicalHeaderKey(name)
 	p.headerFrom = h.networks("from")
-	if !h.has("name") {
+	switch {
+	case !h.has("name"):
 		h.fail("name", "is missing; write the header that carries the class")
+	case name != "" && !isHeader(name):
+		h.fail("name", "can't be a header's name")
 	}
 	if !h.has("from") {
 		h.fail("from", "is missing; write the addresses of the peers that are believed, since anyone can send a header")

@@ -153,6 +153,11 @@ func TestEveryFaultIsNamedWithItsPlaceAndField(t *testing.T) {
 		// Keys, plans, overrides, costs.
 		one("key: ip", "rate: 1/s"):                                                                                      `:3:10: limits.x.key "ip": is no part of a request; write address, route,`,
 		one("key: header", "rate: 1/s"):                                                                                  `:3:10: limits.x.key "header": needs one thing behind header: a header's name`,
+		one("key: 'header X-Tenant:'", "rate: 1/s"):                                                                      `:3:10: limits.x.key "header X-Tenant:": has "X-Tenant:" behind header, which can't be a header's name`,
+		one(`key: "api_key X\0"`, "rate: 1/s"):                                                                           `which can't be a header's name`,
+		one("key: [address, fingerprint Größe]", "rate: 1/s"):                                                            `which can't be a header's name`,
+		one("key: all", "rate: 5/s", "cost: {from: 'header X=1', max: 3, default: 1}"):                                   `has "X=1" behind header, which can't be a header's name`,
+		"class_header: {name: 'X Class', from: [10.0.0.1]}":                                                              `:1:22: class_header.name "X Class": can't be a header's name`,
 		one("key: identity X", "rate: 1/s"):                                                                              `:3:10: limits.x.key "identity X": has something behind identity, which takes nothing`,
 		one("key: header X | upper", "rate: 1/s"):                                                                        `has no normaliser "upper"; there are fold and bearer`,
 		one("key: address | fold", "rate: 1/s"):                                                                          `takes no normaliser`,

@@ -111,6 +111,10 @@ func (r *reader) part(n *node, path string, x *extractors) (part, bool) {
 			return p, false
 		}
 	case fromHeader, fromFingerprint, fromAPIKey:
+		if !isHeader(p.arg) {
+			r.fail(n, path, "has %q behind %s, which can't be a header's name", p.arg, name)
+			return p, false
+		}
 		p.arg = http.CanonicalHeaderKey(p.arg)
 	case fromExtractor:
 		if p.extract, ok = x.value(p.arg); !ok {
@@ -119,6 +123,18 @@ func (r *reader) part(n *node, path string, x *extractors) (part, bool) {
 		}
 	}
 	return p, true
+}
+
+// isHeader reports whether a request can have a header of that name: a token of
+// RFC 9110. One that it can't have would be missing from every request.
+func isHeader(name string) bool {
+	for _, c := range []byte(name) {
+		alphanumeric := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !alphanumeric && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return name != ""
 }
 
 func prefixLengths(s string, given bool) (bits4, bits6 int, ok bool) {
