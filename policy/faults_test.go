@@ -2,6 +2,9 @@ package policy_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -262,6 +265,19 @@ func TestRouteWithTooManyLimitsIsAFault(t *testing.T) {
 	require.Contains(t, faults(t, b.String()+"  i: {key: all, rate: 1/s, routes: [POST /pay]}\n")[0],
 		`limits: has 9 limits on the route "POST /pay"; a request may meet 8`)
 	require.Empty(t, faults(t, strings.ReplaceAll(b.String(), "1/s", "1/s, methods: [GET]")+"  i: {key: all, rate: 1/s, routes: [POST /pay]}\n"))
+}
+
+// A file without an end, or a large one by mistake, takes no memory to refuse.
+func TestNoMoreOfAFileIsReadThanAPolicyCanHave(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, os.Truncate(path, 1<<26))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := policy.Load(path)
+	runtime.ReadMemStats(&after)
+	require.ErrorContains(t, err, "is larger than 131072 bytes")
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<24))
 }
 
 // What has been refused is not also said to be empty, or missing.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -46,11 +47,21 @@ func Parse(name string, data []byte, opts ...Option) (*Policy, error) {
 // end of a document: without it a file that is being written, or was cut off,
 // could pass for a policy with fewer limits. Errors are as in [Parse].
 func Load(path string, opts ...Option) (*Policy, error) {
-	data, err := os.ReadFile(path)
+	data, err := read(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
 	return load(path, data, opts)
+}
+
+// read returns as much of a file as it takes to see that it is too large.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxBytes+1))
 }
 
 // load is Parse for the content of a file.

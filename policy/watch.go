@@ -97,7 +97,7 @@ type watch struct {
 
 // look reads the file and acts on what is new in it.
 func (w *watch) look() {
-	data, err := os.ReadFile(w.path)
+	data, err := read(w.path)
 	if err != nil {
 		if !w.lost {
 			w.log.Error("policy: the file can't be read; the policy in force stays", slog.Any("error", err))
