@@ -29,10 +29,10 @@ func (t *Table) Home(h uint64) *Line {
 
 // Slot returns the slot that has the tag of the key, or nil.
 func (t *Table) Slot(h, tag uint64) *Slot {
-	if s := t.Home(h).Pick(tag); s.Is(tag) {
+	if s := t.Home(h).Pick(tag); s.is(tag) {
 		return s
 	}
-	return t.Away(h, tag)
+	return t.away(h, tag)
 }
 
 // Next returns the slot behind s in its line, behind the last one itself. Words
@@ -48,15 +48,15 @@ func (s *Slot) Next() *Slot {
 	return (*Slot)(unsafe.Add(unsafe.Pointer(s), step))
 }
 
-// Is reports whether the slot has the tag.
-func (s *Slot) Is(tag uint64) bool { return s.tag.Load() == tag }
+// is reports whether the slot has the tag.
+func (s *Slot) is(tag uint64) bool { return s.tag.Load() == tag }
 
-// Away returns the slot that has the tag of the key in the lines past its home,
+// away returns the slot that has the tag of the key in the lines past its home,
 // or nil.
-func (t *Table) Away(h, tag uint64) *Slot {
+func (t *Table) away(h, tag uint64) *Slot {
 	_, first, in := t.home(h)
 	for i, n := uint64(1), t.reachOf(first+in); i <= n; i++ {
-		if s := t.lines[first+t.wrap(in+i)].Pick(tag); s.Is(tag) {
+		if s := t.lines[first+t.wrap(in+i)].Pick(tag); s.is(tag) {
 			return s
 		}
 	}
@@ -120,7 +120,7 @@ func (t *Table) wrap(in uint64) uint64 {
 // the word the key's: between the two the slot has not changed hands.
 func (t *Table) scan(tag, ln uint64) (uint32, uint64) {
 	s := t.lines[ln].Pick(tag)
-	if !s.Is(tag) {
+	if !s.is(tag) {
 		return None, 0
 	}
 	if w := s.word.Load(); s.tag.Load() == tag {

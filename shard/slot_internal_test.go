@@ -34,15 +34,15 @@ func TestASlotIsItsTags(t *testing.T) {
 	const h = 0x1234567812345678 // not at home in the first line
 	require.NotZero(t, tab.line(h))
 	home, tag := tab.Home(h), TagOf(h, id)
-	require.False(t, home.Pick(tag).Is(tag))
+	require.False(t, home.Pick(tag).is(tag))
 	c := charged(t, tab, &r, id, h, 2)
 	s := home.Pick(tag)
-	require.True(t, s.Is(tag))
+	require.True(t, s.is(tag))
 	require.Same(t, s, tab.Slot(h, tag))
 	require.Equal(t, c.Slot, tab.Index(s))
 	require.Nil(t, tab.Slot(h, TagOf(h, id+1)))
-	require.False(t, home.Pick(TagOf(h+1, id)).Is(TagOf(h+1, id)))
-	require.Nil(t, tab.Away(h, tag))
+	require.False(t, home.Pick(TagOf(h+1, id)).is(TagOf(h+1, id)))
+	require.Nil(t, tab.away(h, tag))
 
 	w, ok := s.Read(tag)
 	require.True(t, ok)
@@ -61,11 +61,11 @@ func TestASlotIsItsTags(t *testing.T) {
 	}
 	far := uint64(h + slotsPerLine)
 	require.Same(t, home, tab.Home(far))
-	require.False(t, home.Pick(TagOf(far, id)).Is(TagOf(far, id)))
-	away := tab.Away(far, TagOf(far, id))
+	require.False(t, home.Pick(TagOf(far, id)).is(TagOf(far, id)))
+	away := tab.away(far, TagOf(far, id))
 	require.NotNil(t, away)
 	require.Same(t, away, tab.Slot(far, TagOf(far, id)))
-	require.True(t, away.Is(TagOf(far, id)))
+	require.True(t, away.is(TagOf(far, id)))
 
 	// Neighbours in a line, and none behind the last.
 	n := 1
@@ -82,7 +82,7 @@ func TestASlotIsItsTags(t *testing.T) {
 	require.True(t, r.Idle(idle, r.At(0)))
 	require.True(t, tab.erase(s, tab.line(h), tag, idle))
 	require.False(t, s.Still(idle))
-	require.False(t, home.Pick(tag).Is(tag))
+	require.False(t, home.Pick(tag).is(tag))
 }
 
 // line is the home line of the key.
