@@ -147,7 +147,7 @@ func (c *ManualClock) Advance(d time.Duration) {
 		step := end - now
 		engines := c.engines()
 		for _, e := range engines {
-			step = min(step, e.untilTick(now))
+			step = min(step, e.untilTick())
 		}
 		c.move(step)
 		for _, e := range engines {

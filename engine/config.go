@@ -111,8 +111,8 @@ type WorkerStats struct {
 	At     time.Time // when it was read; zero: now
 }
 
-// Config is everything an Engine is made of. It is data: it can be compared,
-// printed and swapped. Nothing is required; a service often needs no more than
+// Config is everything an Engine is made of. It is data, which Swap replaces while
+// the engine decides. Nothing is required; a service often needs no more than
 //
 //	engine.Config{
 //		Limits: []engine.Limit{

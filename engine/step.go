@@ -15,7 +15,7 @@ type step struct {
 	act     action
 	index   uint8 // in Request.Claims
 	refused bool
-	never   bool // waiting does not help: block, or a cost above the limit
+	never   bool // waiting does not help: block, or a cost above the limit or below 0
 	noRoom  bool // a new key that the table has no place for
 	done    bool // charged
 }

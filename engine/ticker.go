@@ -119,7 +119,7 @@ func (e *Engine) adapt() {
 }
 
 // untilTick is how far a ManualClock may move before something is due.
-func (e *Engine) untilTick(time.Duration) time.Duration {
+func (e *Engine) untilTick() time.Duration {
 	t, p, now := &e.ticker, e.plan.Load(), e.time.Now()
 	next := int64(e.table.Span())
 	if p.cfg.Workers != nil {
