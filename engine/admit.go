@@ -36,6 +36,7 @@ func (e *Engine) Admit(req Request) (t Ticket) {
 		switch how {
 		case admitted:
 			t.tight = tight
+			// As counted does, in line.
 			if n := e.lanes[t.lane%lanes].admitted[req.Class].Add(1); t.n > 0 && n%sampleEvery == 0 {
 				e.sample(&t)
 			}

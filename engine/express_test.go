@@ -49,3 +49,10 @@ func TestRequestWithoutClaimsIsDecidedAlikeOnBothWays(t *testing.T) {
 		}
 	}
 }
+
+// A ticket that nobody gave out lets nobody in.
+func TestTheZeroTicketIsNoAdmission(t *testing.T) {
+	var zero engine.Ticket
+	require.False(t, zero.OK())
+	zero.Done(engine.Success)
+}

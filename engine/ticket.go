@@ -101,8 +101,8 @@ func (t *Ticket) hold(i uint8) *hold {
 	return &t.others[i-few]
 }
 
-// OK reports whether the request was admitted.
-func (t *Ticket) OK() bool { return t.d.Reason == Admitted }
+// OK reports whether the request was admitted. The zero Ticket was not.
+func (t *Ticket) OK() bool { return t.open }
 
 // Decision returns the answer in numbers.
 func (t *Ticket) Decision() Decision {
@@ -142,7 +142,7 @@ func (t *Ticket) Done(o Outcome) {
 		e.quietly(func() { e.observe(t, o) })
 	}
 	for i := range t.holds[:min(t.n, few)] {
-		if h := &t.holds[i]; h.kind == holdFlight {
+		if h := &t.holds[i]; h.kind == holdFlight { // the common one, in line
 			e.table.Release(h.slot, h.word, h.cost)
 		} else {
 			e.giveBack(h)
