@@ -17,10 +17,10 @@ func crc16(s string) (crc uint16) {
 	return crc
 }
 
-// Tags returns n hash tags whose slots are spread evenly: the i-th is the
+// tagsFor returns n hash tags whose slots are spread evenly: the i-th is the
 // shortest string of up to three of 0-9 and a-z that comes closest to the
 // middle of the i-th n-th of the slots. It is part of the stored layout.
-func Tags(n int) []string {
+func tagsFor(n int) []string {
 	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
 	bySlot := make([]string, slots) // three digits reach every slot
 	put := func(s string) {

@@ -112,7 +112,7 @@ func Over(client redis.UniversalClient, o Options) (*Transport, error) {
 		base:   o.Prefix + Wire + ":{f",
 		plain:  o.Prefix,
 		shards: o.Shards,
-		tags:   Tags(o.Shards),
+		tags:   tagsFor(o.Shards),
 		push:   newScript(pushSource),
 		beat:   newScript(beatSource),
 	}, nil
@@ -136,8 +136,8 @@ func (t *Transport) Close() error {
 	return t.client.Close()
 }
 
-// KeyName returns the Redis key of an item's state.
-func (t *Transport) KeyName(shard int, it *fleet.Item) string {
+// keyName returns the Redis key of an item's state.
+func (t *Transport) keyName(shard int, it *fleet.Item) string {
 	return string(t.appendKey(nil, shard, it))
 }
 
@@ -158,13 +158,13 @@ func (t *Transport) appendKey(b []byte, shard int, it *fleet.Item) []byte {
 	return b
 }
 
-// SeqName returns the Redis key of an instance's sequence number in a shard.
-func (t *Transport) SeqName(shard int, boot fleet.Boot) string {
+// seqName returns the Redis key of an instance's sequence number in a shard.
+func (t *Transport) seqName(shard int, boot fleet.Boot) string {
 	return t.prefix + t.tags[shard] + "}:s:" + hex.EncodeToString(boot[:])
 }
 
-// GroupName returns the Redis key of a group's reservation.
-func (t *Transport) GroupName(group string) string { return t.base + group + "}:fleet" }
+// groupName returns the Redis key of a group's reservation.
+func (t *Transport) groupName(group string) string { return t.base + group + "}:fleet" }
 
 // call is the arguments of one execution of a script, from the first key on.
 type call struct {
@@ -247,7 +247,7 @@ func (t *Transport) pushArgs(boot fleet.Boot, b *fleet.Batch) []any {
 		}
 	}
 	args := make([]any, 0, len(b.Items)+9)
-	args = append(args, nil, nil, len(b.Items)+1, t.SeqName(b.Shard, boot))
+	args = append(args, nil, nil, len(b.Items)+1, t.seqName(b.Shard, boot))
 	all, from := string(names), 0
 	for _, end := range ends {
 		args = append(args, all[from:end])
@@ -286,7 +286,7 @@ func (t *Transport) Beat(ctx context.Context, boot fleet.Boot, b *fleet.Beat) (r
 		b.Grace, b.Reserve, b.Fixed, b.Expected, b.Known, b.Alone, b.Base, b.Shards, b.Signature} {
 		packed = binary.LittleEndian.AppendUint64(packed, math.Float64bits(x))
 	}
-	calls := []call{{script: &t.beat, args: []any{nil, nil, 1, t.GroupName(b.Group), boot[:], packed, int(fleet.GroupTTL / 1000)}}}
+	calls := []call{{script: &t.beat, args: []any{nil, nil, 1, t.groupName(b.Group), boot[:], packed, int(fleet.GroupTTL / 1000)}}}
 	t.run(ctx, calls)
 	if calls[0].err != nil {
 		return r, explain(calls[0].err)
@@ -304,5 +304,5 @@ func (t *Transport) Beat(ctx context.Context, boot fleet.Boot, b *fleet.Beat) (r
 
 // Leave implements fleet.Transport.
 func (t *Transport) Leave(ctx context.Context, boot fleet.Boot, group string) error {
-	return t.client.HDel(ctx, t.GroupName(group), string(boot[:])).Err()
+	return t.client.HDel(ctx, t.groupName(group), string(boot[:])).Err()
 }
