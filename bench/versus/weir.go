@@ -41,7 +41,8 @@ func oneClaim(e *engine.Engine, name string) subject {
 	l, _ := e.Limit(name)
 	return subject{
 		decide: func(text string) bool {
-			t := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{l.Claim(e.Key(text))}})
+			k := e.Key(text)
+			t := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{l.Claim(k)}})
 			ok := t.OK()
 			t.Done(engine.Success)
 			return ok

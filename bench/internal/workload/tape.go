@@ -90,6 +90,9 @@ func (t *Tape) Len() int { return t.count }
 // At is the i-th key's text, for i from 0 to Len()-1.
 func (t *Tape) At(i int) string { return t.text[i*KeyLen : (i+1)*KeyLen] }
 
+// Some is the texts of the n keys from the i-th on, one behind the other.
+func (t *Tape) Some(i, n int) string { return t.text[i*KeyLen : (i+n)*KeyLen] }
+
 // Count writes a number of keys as benchmark names do: 1, 1k, 1M, 10M.
 func Count(n int) string {
 	switch {
