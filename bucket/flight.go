@@ -28,6 +28,9 @@ func InUse(w uint64) int64 { return int64(w & flightMax) }
 // next: its version and generation.
 func Life(w uint64) uint64 { return w >> flightBits }
 
+// FlightPart returns an in-flight word of the same life that counts n alone.
+func FlightPart(w uint64, n int64) uint64 { return w&^flightMax | uint64(n) }
+
 // TakeFlight is Take for a Flight.
 func (r *Rule) TakeFlight(w uint64, cost int64) (next uint64, ok bool) {
 	if InUse(w)+cost > r.max {

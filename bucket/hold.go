@@ -27,6 +27,9 @@ func (r *Rule) HoldFor() (Rule, error) {
 // Held returns the sum of a hold word, in tokens.
 func Held(w uint64) int64 { return int64(w & holdMax) }
 
+// HoldPart returns a hold word of the same sequence that holds n alone.
+func HoldPart(w uint64, n int64) uint64 { return w&^holdMax | uint64(n) }
+
 // TakeHold holds an estimate, 0 to Max, if it fits beside what is held (w) and
 // owed (the bucket's word). The bucket's word must have been loaded after w.
 func (r *Rule) TakeHold(w, bucket, at uint64, estimate int64) (next uint64, ok bool) {

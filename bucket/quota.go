@@ -24,6 +24,12 @@ func NewQuota(n int64, cal *Calendar) (Rule, error) {
 	return Rule{Kind: Quota, max: n, cal: cal}, nil
 }
 
+// UsedIn returns what a quota's word has used of its window.
+func UsedIn(w uint64) int64 { return int64(w & quotaUsed) }
+
+// QuotaPart returns a quota's word of the same window that has used n alone.
+func QuotaPart(w uint64, n int64) uint64 { return w&^quotaUsed | uint64(n) }
+
 func window(at uint64) uint64 { return at & quotaIndex }
 
 // enter moves the word on to the instant's window. A word that is ahead of the

@@ -236,20 +236,6 @@ func (r *Rule) waitToken(debt uint64, now, cost int64) int64 {
 	return r.clock.after(now, d-r.burst)
 }
 
-// SpendToken is Take for a Token that also returns the units that are left,
-// which Tokens turns into tokens when somebody asks.
-func (r *Rule) SpendToken(w, at, cost uint64) (next, room uint64, ok bool) {
-	d := r.debt(w, at) + cost*r.k
-	return w&^uint64(Payload) | place(at+d), r.burst - d, d <= r.burst
-}
-
-// Room returns the units that are left of a Token.
-func (r *Rule) Room(w, at uint64) uint64 { return r.burst - min(r.debt(w, at), r.burst) }
-
-// Tokens returns how many whole tokens the units are, with slack added to them, of
-// a bucket that holds no more than its burst.
-func (r *Rule) Tokens(room, slack uint64) int64 { return int64(r.tokens(min(room+slack, r.burst))) }
-
 // LeftToken is Left for a Token.
 func (r *Rule) LeftToken(w, at uint64) int64 {
 	d := r.debt(w, at)

@@ -1,5 +1,11 @@
 package engine
 
+import (
+	"unsafe"
+
+	"github.com/weir-go/weir/shard"
+)
+
 // few is the number of claims up to which a decision uses a small frame.
 const few = 2
 
@@ -18,44 +24,75 @@ const few = 2
 // It is safe for concurrent use.
 func (e *Engine) Admit(req Request) (t Ticket) {
 	p := e.plan.Load()
-	t.e, t.lane = e, here()
-	if p.express && req.Class-Test <= Critical-Test && len(req.Claims) <= few {
-		var tight *limit
+	// What nothing but one bucket can refuse is decided here; see express.go.
+	class := req.Class - Test
+	if claims, level := req.Claims, e.level.Load(); len(claims) == 1 && level == 0 && class < classes {
+		c := &claims[0]
+		if int(c.Limit) < len(p.limits) {
+			if l := p.limits[c.Limit]; uint64(c.Cost)-1 < l.lone {
+				tag := shard.TagOf(c.Key.H, l.table)
+				s := e.table.Home(c.Key.H).Pick(tag)
+				if old, ok := s.Read(tag); ok {
+					next, room := l.spend.Spend(old, l.at.Load(), uint64(c.Cost))
+					if room >= 0 {
+						if s.Change(old, next) {
+							t.limit, t.left, t.state = l, room, ticketLone
+							e.lane(laneOf(unsafe.Pointer(&t))).admitted[class].Add(1)
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+	t.limit, t.door = p.limits[0], laneOf(unsafe.Pointer(&t))<<gateBits
+	if p.express && req.Class-Test < classes && len(req.Claims) <= few {
+		var told *limit
 		var how answer
 		switch {
 		case p.synced && p.shared(&req):
 			how = e.expressSynced(&t, &req, p)
-			tight = t.tight
+			told = t.limit
 		case len(req.Claims) == 1:
-			tight, how = e.expressOne(&t, &req, p)
+			told, how = e.expressOne(&t, &req, p)
 		case len(req.Claims) == 0:
-			how = e.expressNone(&t, &req, p)
+			told, how = e.expressNone(&t, &req, p)
 		default:
-			tight, how = e.expressTwo(&t, &req, p)
+			told, how = e.expressTwo(&t, &req, p)
 		}
 		switch how {
 		case admitted:
-			t.tight = tight
+			t.limit, t.state = told, ticketOpen
 			// As counted does, in line.
-			if n := e.lanes[t.lane%lanes].admitted[req.Class].Add(1); t.n > 0 && n%sampleEvery == 0 {
+			if n := e.lane(t.lane()).admitted[req.Class-Test].Add(1); t.n > 0 && n%sampleEvery == 0 {
 				e.sample(&t)
 			}
 			return
 		case refused:
+			t.limit = told
 			return
 		}
 	}
 	if len(req.Claims) > few || p.synced {
 		e.admitWide(&t, &req, p)
-		return
+	} else {
+		e.admitFew(&t, &req, p)
 	}
-	var room [few]step
-	f := frame{req: &req, steps: room[:0]}
-	e.admit(&t, &f, p)
 	return
 }
 
+// admitFew is Admit with a small frame.
+//
+//go:noinline
+func (e *Engine) admitFew(t *Ticket, req *Request, p *plan) {
+	var room [few]step
+	f := frame{req: req, steps: room[:0]}
+	e.admit(t, &f, p)
+}
+
 // admitWide is Admit with a frame for every request.
+//
+//go:noinline
 func (e *Engine) admitWide(t *Ticket, req *Request, p *plan) {
 	var room [MaxClaims]step
 	var syncs [MaxClaims]syncStep
@@ -67,12 +104,12 @@ func (e *Engine) admitWide(t *Ticket, req *Request, p *plan) {
 // is given back and the decision made anew without the limit it panicked on.
 func (e *Engine) admit(t *Ticket, f *frame, p *plan) {
 	defer func() {
-		if !t.decided {
+		if !f.decided {
 			e.recovered(t, f, p, recover())
 		}
 	}()
 	e.decide(t, f, p, 0)
-	t.decided = true
+	f.decided = true
 }
 
 // decide makes the decision, without the claims in broken, by index.
@@ -133,7 +170,7 @@ func (e *Engine) decide(t *Ticket, f *frame, p *plan, broken uint) {
 		}
 	}
 	e.shadows(f, now)
-	e.grant(t, f)
+	e.grant(t, f, p)
 }
 
 // lookAgain decides on the true time whether a refusal stands. One that does
@@ -148,8 +185,11 @@ func (e *Engine) lookAgain(f *frame) (now int64, refused bool) {
 	}
 	if refused {
 		e.publishLate(now)
-	} else {
-		e.time.Publish(now)
+		return now, true
+	}
+	e.time.Publish(now)
+	for i := range f.steps {
+		f.steps[i].l.publish(now)
 	}
 	return now, refused
 }

@@ -28,6 +28,20 @@ func everyKind() []engine.Limit {
 	}
 }
 
+// The claims that a caller writes down where they are asked for stay on its stack.
+func TestClaimsStayOnTheCallersStack(t *testing.T) {
+	f := start(t, engine.Config{Limits: everyKind(), Gate: engine.Gate{Capacity: 1000, Reserve: 0.2}})
+	r, _ := f.Limit("tokens")
+	j, _ := f.Limit("jobs")
+	k := f.Key("u")
+	require.Zero(t, testing.AllocsPerRun(300, func() {
+		one := f.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{r.Claim(k)}})
+		two := f.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{r.Claim(k), j.Claim(k)}})
+		one.Done(engine.Success)
+		two.Done(engine.Success)
+	}))
+}
+
 func TestEveryKindIsMeasured(t *testing.T) {
 	for k := engine.TokenBucket; k < engine.Block; k++ {
 		require.True(t, slices.ContainsFunc(everyKind(), func(l engine.Limit) bool { return l.Kind == k }), "%v", k)
@@ -148,7 +162,7 @@ func TestExpressWayIsInlined(t *testing.T) {
 	}
 	for pkg, calls := range map[string][]string{
 		".": {
-			"bucket.(*Rule).TokenAt", "bucket.(*Rule).SpendToken", "bucket.(*Rule).TakeFlight", "(*plan).ordinary",
+			"bucket.(*Spender).Spend", "bucket.(*Rule).TakeFlight", "(*plan).ordinary",
 			"shard.(*Table).Home", "shard.(*Slot).Read", "shard.(*Slot).Change", "shard.(*Slot).Next",
 			"(*Engine).now", "shard.(*Line).Pick", "(*Ticket).keepFlight", "shard.(*Table).Release", "gate.(*Gate).LeaveBy",
 		},

@@ -64,8 +64,8 @@ func (e *Engine) watching(f *frame) {
 }
 
 // grant fills the ticket of an admitted request.
-func (e *Engine) grant(t *Ticket, f *frame) {
-	t.d = Decision{}
+func (e *Engine) grant(t *Ticket, f *frame, p *plan) {
+	t.left, t.limit = 0, p.limits[0]
 	for i := range f.steps {
 		s := &f.steps[i]
 		if !s.done {
@@ -75,30 +75,31 @@ func (e *Engine) grant(t *Ticket, f *frame) {
 			t.keep(f, s)
 		}
 		if s.act == enforce {
-			t.d.tighten(e.left(f, s), s.l.id)
+			t.tighten(e.left(f, s), p.limits[s.l.id]) // not s.l: what a ticket is given of the frame escapes
 		}
 	}
-	if t.d.Limit == 0 {
-		t.d.Remaining = -1
+	if t.limit.id == 0 {
+		t.left = -1
 	}
-	t.open = true
 	if e.adaptive.Load() != nil {
-		t.since = e.time.Now()
+		t.add(hold{kind: holdSince, word: uint64(e.time.Now())})
 	}
+	t.state = ticketOpen
 	e.counted(t, f.class)
 }
 
 // counted counts an admission, and now and then watches its ticket.
 func (e *Engine) counted(t *Ticket, class Class) {
-	n := e.lanes[t.lane%lanes].admitted[class].Add(1)
-	if t.n > 0 && n%sampleEvery == 0 {
+	n := e.lane(t.lane()).admitted[class-Test].Add(1)
+	if t.n > 0 && n%sampleEvery == 0 && t.hold(0).limit != 0 {
 		e.sample(t)
 	}
 }
 
 // refuse fills the ticket of a refused request.
 func (e *Engine) refuse(t *Ticket, class Class, p *plan, d Decision) {
-	t.d = d
+	t.refuse(d.Reason, d.Layer, d.RetryAfter)
+	t.limit, t.left = p.limits[d.Limit], d.Remaining
 	switch {
 	case d.Limit != 0:
 		p.limits[d.Limit].ctl.tally().refused[class][d.Reason].Add(1)

@@ -300,9 +300,10 @@ func (e *Engine) resize(old *plan, cfg Config) {
 
 // observe lets an adaptive capacity learn from a request.
 func (e *Engine) observe(t *Ticket, o Outcome) {
-	if a := e.adaptive.Load(); a != nil && t.since != 0 {
+	since := t.hold(max(t.n, 1) - 1)
+	if a := e.adaptive.Load(); a != nil && since.kind == holdSince {
 		now := e.time.Now()
 		critical, other := e.gate.Inside()
-		a.Observe(time.Duration(now), time.Duration(now-t.since), o, critical+other)
+		a.Observe(time.Duration(now), time.Duration(now-int64(since.word)), o, critical+other)
 	}
 }

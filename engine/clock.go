@@ -36,13 +36,16 @@ type timeline struct {
 	published atomic.Int64
 	_         [56]byte
 
+	// late is told when the published time moves on by more than a tick's step: then
+	// the ticker is late.
+	late  func(now int64)
 	clock Clock     // nil: the real one
 	epoch time.Time // of the real one; a package variable would lie outside a testing/synctest bubble
 	base  time.Duration
 }
 
 func newTimeline(c Clock) *timeline {
-	t := &timeline{clock: c, epoch: time.Now()}
+	t := &timeline{late: func(int64) {}, clock: c, epoch: time.Now()}
 	if c != nil {
 		t.base, t.epoch = c.Now(), c.Wall().Round(0)
 	}
@@ -73,9 +76,36 @@ func (t *timeline) Time(now int64) time.Time { return t.epoch.Add(time.Duration(
 func (t *timeline) Publish(now int64) {
 	for {
 		old := t.published.Load()
-		if old >= now || t.published.CompareAndSwap(old, now) {
+		if old >= now {
 			return
 		}
+		if t.published.CompareAndSwap(old, now) {
+			if now-old > int64(tickEvery) {
+				t.late(now)
+			}
+			return
+		}
+	}
+}
+
+// publish makes the bucket's published time at least now.
+func (l *limit) publish(now int64) {
+	if l.at == nil {
+		return
+	}
+	at := l.rule.SpendAt(now)
+	for {
+		old := l.at.Load()
+		if int64(at-old) <= 0 || l.at.CompareAndSwap(old, at) {
+			return
+		}
+	}
+}
+
+// publish makes every bucket's published time at least now.
+func (p *plan) publish(now int64) {
+	for i := range p.limits {
+		p.limits[i].publish(now)
 	}
 }
 

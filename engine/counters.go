@@ -14,10 +14,18 @@ import (
 
 // lane is what every admitted request writes, on its way in and on its way out.
 type lane struct {
-	admitted     [numClasses]atomic.Uint64
+	admitted     [classes]atomic.Uint64 // by class, from Test on
 	unclassified atomic.Uint64
 	places       gate.Stripe
-	_            [64 - (numClasses+1)*8 - int(unsafe.Sizeof(gate.Stripe{}))]byte
+	_            [64 - int(classes+1)*8 - int(unsafe.Sizeof(gate.Stripe{}))]byte
+}
+
+// classes is how many classes a request can be decided in.
+const classes = Class(numClasses - 1)
+
+// lane returns the lane i, below lanes: there is no need to check it.
+func (e *Engine) lane(i uint8) *lane {
+	return (*lane)(unsafe.Add(unsafe.Pointer(e.lanes), uintptr(i)*unsafe.Sizeof(lane{})))
 }
 
 // lanes is how many lanes there are: enough for two cores to be in the same one
@@ -35,7 +43,12 @@ func tallies() int {
 // bits of an address are alike, so all of it counts.
 func here() uint8 {
 	var here byte
-	return uint8(uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9e3779b97f4a7c15 >> 58)
+	return laneOf(unsafe.Pointer(&here))
+}
+
+// laneOf picks a lane, below lanes, by an address on the caller's stack.
+func laneOf(p unsafe.Pointer) uint8 {
+	return uint8(uint64(uintptr(p)>>11) * 0x9e3779b97f4a7c15 >> 58)
 }
 
 // tally counts what layers 3 and 4 refuse.

@@ -51,7 +51,7 @@ type Engine struct {
 }
 
 // openTickets is how many sampled tickets can be open at once.
-const openTickets = 256
+const openTickets = 1<<8 - 1
 
 // New returns an engine for the configuration, and starts its ticker, or an
 // error that lists all that is wrong with it: every one names the limit, the
@@ -84,7 +84,13 @@ func New(cfg Config) (*Engine, error) {
 		e.gate.Join(&e.lanes[i].places)
 	}
 	e.names.Store(&[]*control{nil})
+	e.time.late = func(now int64) {
+		if p := e.plan.Load(); p != nil {
+			p.publish(now)
+		}
+	}
 	e.table = shard.New(cfg.MaxEntries, e.time)
+	e.hasher.Ahead(e.table.Homes())
 	e.ticker.init(e, cfg)
 	if err := e.install(cfg); err != nil {
 		return nil, err
@@ -131,6 +137,16 @@ func (e *Engine) LimitName(id LimitID) string {
 	return ""
 }
 
+// at is now in the units of a token bucket.
+func (e *Engine) at(l *limit) uint64 {
+	if e.precise {
+		return e.preciseAt(l)
+	}
+	return l.at.Load()
+}
+
+func (e *Engine) preciseAt(l *limit) uint64 { return l.rule.SpendAt(e.time.Now()) }
+
 // now is the time that most decisions are made on.
 func (e *Engine) now() int64 {
 	if e.precise {
@@ -145,7 +161,7 @@ func (e *Engine) Close() error {
 	e.mu.Lock()
 	p := *e.plan.Load()
 	again := p.closed
-	p.closed, p.express = true, false
+	p.close()
 	e.plan.Store(&p)
 	e.mu.Unlock()
 	if again {
@@ -209,21 +225,31 @@ func (e *Engine) enter(t *Ticket, critical bool) bool {
 			return false
 		}
 	}
-	t.gate = gateOther
+	held := uint8(gateOther)
 	if critical {
-		t.gate = gateCritical
+		held = gateCritical
 	}
+	t.door |= held
+	return true
+}
+
+// enterAtOnce is enter for a request that is not critical, where a place lies ready.
+func (e *Engine) enterAtOnce(t *Ticket) bool {
+	if e.lease.Load() != nil || !e.places(t).TakeOther() {
+		return false
+	}
+	t.door |= gateOther
 	return true
 }
 
 // places is the stripe by which the ticket goes through the gate.
-func (e *Engine) places(t *Ticket) *gate.Stripe { return &e.lanes[t.lane%lanes].places }
+func (e *Engine) places(t *Ticket) *gate.Stripe { return &e.lane(t.lane()).places }
 
 // leave gives the ticket's place in the gate back.
 func (e *Engine) leave(t *Ticket) {
-	if t.gate != gateNone {
-		e.gate.LeaveBy(e.places(t), t.gate == gateCritical)
-		t.gate = gateNone
+	if t.door&gateMask != 0 {
+		e.gate.LeaveBy(e.places(t), t.door&gateMask == gateCritical)
+		t.door &^= gateMask
 	}
 }
 

@@ -12,16 +12,20 @@ import (
 
 // short asks the express way alone, and gives back what it takes.
 func (e *Engine) short(class Class, claims ...Claim) (how answer, d Decision) {
-	t := Ticket{e: e, lane: here()}
+	p := e.plan.Load()
+	t := Ticket{limit: p.limits[0], door: here() << gateBits}
 	req := Request{Class: class, Claims: claims}
-	var tight *limit
+	var told *limit
 	if len(claims) == 1 {
-		tight, how = e.expressOne(&t, &req, e.plan.Load())
+		told, how = e.expressOne(&t, &req, p)
 	} else {
-		tight, how = e.expressTwo(&t, &req, e.plan.Load())
+		told, how = e.expressTwo(&t, &req, p)
+	}
+	if how != unanswered {
+		t.limit = told
 	}
 	if how == admitted {
-		t.tight = tight
+		t.state = ticketOpen
 	}
 	d = t.Decision()
 	t.Done(Success)

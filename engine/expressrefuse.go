@@ -9,12 +9,12 @@ import (
 // refuseStranger refuses a request with a key that is not known, which every
 // limit lets pass, if something else refuses it: then the key need not become
 // known. Everything here only looks.
-func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan, now int64) (tight *limit, how answer) {
+func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan) (told *limit, how answer) {
 	var found [few]*shard.Slot
 	var refusing *limit
 	for i := range req.Claims {
 		c := &req.Claims[i]
-		l := &p.limits[c.Limit]
+		l := p.limits[c.Limit]
 		tag := shard.TagOf(c.Key.H, l.table)
 		s := e.table.Slot(c.Key.H, tag)
 		if s == nil {
@@ -28,19 +28,20 @@ func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan, now int64) (ti
 		case l.kind == InFlight:
 			_, ok = l.rule.TakeFlight(word, c.Cost)
 		default:
-			_, ok = l.rule.TakeToken(word, l.rule.TokenAt(now), uint64(c.Cost))
+			_, room := l.spend.Spend(word, e.at(l), uint64(c.Cost))
+			ok = room >= 0
 		}
 		if !ok {
 			refusing = l
 		}
 	}
 	if refusing != nil {
-		return e.refuseExpress(t, req, p, now, refusing, found)
+		return e.refuseExpress(t, req, p, refusing, found)
 	}
 	if e.level.Load() != 0 && e.shedsExpress(req) {
 		return e.refuseLayer(t, req, p, Worker)
 	}
-	if p.gated && e.lease.Load() == nil && !e.gate.Fits(req.Class == Critical) {
+	if p.gated && e.lease.Load() == nil && !e.fits(req.Class == Critical) {
 		return e.refuseLayer(t, req, p, Fleet)
 	}
 	return nil, unanswered
@@ -50,67 +51,63 @@ func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan, now int64) (ti
 // does not fit; else it is left to decide. by is a limit that refuses it on the
 // published time; found are the claims' slots, nil for a key that is not known,
 // which refuses nothing.
-//
-// The ticket's decision is filled field by field, where it is to stay: to copy it
-// whole stalls on the parts that were just written.
-func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan, now int64, by *limit, found [few]*shard.Slot) (tight *limit, how answer) {
+func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan, by *limit, found [few]*shard.Slot) (told *limit, how answer) {
+	var now int64
 	sure := by.kind != InFlight // a count in flight knows no time
 	if sure {
 		now = e.time.Now()
 	}
 	var gates *limit
+	var wait time.Duration
+	var left int64
 	for i := 0; i < len(req.Claims); i++ {
 		s := found[i%few]
 		if s == nil {
 			continue
 		}
 		c := &req.Claims[i]
-		l := &p.limits[c.Limit]
+		l := p.limits[c.Limit]
 		word, ok := s.Read(shard.TagOf(c.Key.H, l.table))
 		if !ok {
-			return t.undecided()
+			return nil, unanswered
 		}
-		retry, left, room := l.retry, int64(0), uint64(0)
+		retry, remains := l.retry, int64(0)
 		if l.kind == InFlight {
 			if _, ok = l.rule.TakeFlight(word, c.Cost); ok {
 				continue
 			}
-			left = l.rule.Left(word, 0)
+			remains = l.rule.Left(word, 0)
 		} else {
+			if !sure {
+				// What fits on an earlier time fits now.
+				if _, room := l.spend.Spend(word, e.at(l), uint64(c.Cost)); room >= 0 {
+					continue
+				}
+				now, sure = e.time.Now(), true
+			}
 			at := l.rule.TokenAt(now)
 			short := l.rule.ShortToken(word, at, uint64(c.Cost))
 			if short == 0 {
 				continue
 			}
-			if !sure {
-				now, sure, i, gates = e.time.Now(), true, -1, nil
-				continue
-			}
-			retry, room = time.Duration(l.rule.Gains(now, short)), l.rule.Room(word, at)
+			retry, remains = time.Duration(l.rule.Gains(now, short)), l.rule.LeftToken(word, at+l.slack)
 		}
 		if !s.Still(word) {
-			return t.undecided()
+			return nil, unanswered
 		}
-		if gates == nil || retry > t.d.RetryAfter {
-			gates, t.d.Limit, t.d.RetryAfter, t.d.Remaining, t.room = l, l.id, retry, left, room
+		if gates == nil || retry > wait {
+			gates, wait, left = l, retry, remains
 		}
 	}
 	if gates == nil {
-		return t.undecided()
+		return nil, unanswered
 	}
 	if sure {
 		e.publishLate(now)
 	}
-	t.d.Reason, t.d.Layer = gates.reason(), gates.layer
-	if gates.kind == TokenBucket {
-		t.tight = gates
-	}
-	gates.ctl.tally().refused[req.Class][t.d.Reason].Add(1)
-	return nil, refused
-}
-
-// undecided takes back what refuseExpress wrote down.
-func (t *Ticket) undecided() (tight *limit, how answer) {
-	t.d, t.room = Decision{}, 0
-	return nil, unanswered
+	reason := gates.reason()
+	t.refuse(reason, gates.layer, wait)
+	t.left = left
+	gates.ctl.tally().refused[req.Class][reason].Add(1)
+	return gates, refused
 }

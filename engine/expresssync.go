@@ -16,7 +16,7 @@ func (e *Engine) expressSynced(t *Ticket, req *Request, p *plan) (how answer) {
 		if !whole { // decide may meet the fault as well, and knows what to do about it
 			e.fault(recover())
 			e.putBack(t)
-			*t, how = Ticket{e: t.e, lane: t.lane}, unanswered
+			*t, how = Ticket{limit: p.limits[0], door: t.door}, unanswered
 		}
 	}()
 	how, whole = e.trySynced(t, req, p), true
@@ -26,7 +26,7 @@ func (e *Engine) expressSynced(t *Ticket, req *Request, p *plan) (how answer) {
 // putBack gives back what a request holds that will not start on this way.
 func (e *Engine) putBack(t *Ticket) {
 	for i := range t.holds[:min(t.n, few)] {
-		e.giveBack(&t.holds[i])
+		e.giveBack(t, uint8(i))
 	}
 	t.n = 0
 	e.leave(t)
@@ -71,7 +71,6 @@ func (e *Engine) trySyncedOne(t *Ticket, req *Request, p *plan, c *Claim, l *lim
 	if !e.takeKnown(t, now, l, c) {
 		return e.notTaken(t, req, p, l, c)
 	}
-	t.open = true
 	return admitted
 }
 
@@ -86,20 +85,21 @@ func (e *Engine) trySyncedBeside(t *Ticket, req *Request, p *plan, c *Claim, l *
 	s := e.table.Home(o.Key.H).Pick(tag)
 	old, ok := s.Read(tag)
 	if !ok {
-		if s = e.table.Slot(o.Key.H, tag); s == nil {
+		if s, old, ok = e.table.Seek(o.Key.H, tag); s == nil {
 			// A key never seen: not to be made known for a request that the fleet
 			// refuses.
 			return e.refuseSynced(t, req, p, l, c)
-		}
-		if old, ok = s.Read(tag); !ok {
+		} else if !ok {
 			return unanswered
 		}
 	}
-	var next, room uint64
+	var next uint64
+	var room int64
 	if ol.kind == InFlight {
 		next, ok = ol.rule.TakeFlight(old, o.Cost)
 	} else {
-		next, room, ok = ol.rule.SpendToken(old, ol.rule.TokenAt(now), uint64(o.Cost))
+		next, room = ol.spend.Spend(old, e.at(ol), uint64(o.Cost))
+		ok = room >= 0
 	}
 	if !ok {
 		return unanswered
@@ -118,12 +118,11 @@ func (e *Engine) trySyncedBeside(t *Ticket, req *Request, p *plan, c *Claim, l *
 	}
 	t.keepShared(l, c, id, left)
 	if ol.kind == InFlight {
-		t.d.tighten(ol.max-bucket.InUse(next), ol.id)
-		t.keepFlight(t.n, ol, e.table.Index(s), next, o.Cost)
+		t.tighten(ol.max-bucket.InUse(next), ol)
+		t.keepFlight(ol, e.table.Index(s), next, o.Cost)
 	} else {
-		t.tight, t.room = ol, room
+		t.tighten(ol.tokens(room), ol)
 	}
-	t.open = true
 	return admitted
 }
 
@@ -140,10 +139,9 @@ func (e *Engine) trySyncedBoth(t *Ticket, req *Request, p *plan, c *Claim, l *li
 	}
 	if !e.takeKnown(t, now, ol, o) || !e.takeKnown(t, now, l, c) {
 		e.putBack(t)
-		t.d = Decision{}
+		t.left, t.limit = 0, p.limits[0]
 		return unanswered
 	}
-	t.open = true
 	return admitted
 }
 
@@ -159,10 +157,10 @@ func (e *Engine) takeKnown(t *Ticket, now int64, l *limit, c *Claim) bool {
 // keepShared notes a shared claim: what is left of it, and what is to be given
 // back.
 func (t *Ticket) keepShared(l *limit, c *Claim, id uint64, left int64) {
-	t.d.tighten(left, l.id)
+	t.tighten(left, l)
 	if l.kind == InFlight {
 		k := &t.holds[t.n%few]
-		k.word, k.cost, k.limit, k.kind = id, c.Cost, l.id, holdShared
+		k.word, k.slot, k.limit, k.kind = id, uint32(c.Cost), l.id, holdShared
 		t.n++
 	}
 }
@@ -214,7 +212,7 @@ func (p *plan) known(c *Claim) *limit {
 	if int(c.Limit) >= len(p.limits) {
 		return nil
 	}
-	l := &p.limits[c.Limit]
+	l := p.limits[c.Limit]
 	if l.taker == nil || uint64(c.Cost)-1 >= uint64(l.max) || l.mode != Enforce {
 		return nil
 	}

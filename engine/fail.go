@@ -75,9 +75,9 @@ func (e *Engine) strictest(t *Ticket, f *frame, p *plan) {
 		e.refuse(t, f.class, p, d)
 		return
 	}
-	t.open = true
-	t.d = Decision{Remaining: -1}
-	e.lanes[t.lane%lanes].admitted[f.class].Add(1)
+	t.left, t.limit = -1, p.limits[0]
+	t.state = ticketOpen
+	e.lane(t.lane()).admitted[f.class-Test].Add(1)
 }
 
 func (e *Engine) failPolicy(f *frame, p *plan) Decision {
@@ -86,7 +86,7 @@ func (e *Engine) failPolicy(f *frame, p *plan) Decision {
 		if c.Limit == 0 || int(c.Limit) >= len(p.limits) {
 			continue
 		}
-		l := &p.limits[c.Limit]
+		l := p.limits[c.Limit]
 		if l.live && l.fail == FailClosed && l.mode.action(c.Key.P, l.ctl.salt) == enforce {
 			return Decision{Reason: Closed, Layer: l.layer, Limit: l.id, RetryAfter: l.retry}
 		}

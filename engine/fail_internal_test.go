@@ -13,7 +13,7 @@ import (
 func (e *Engine) sabotage(t *testing.T, id LimitID) {
 	t.Helper()
 	p := *e.plan.Load()
-	p.limits = append([]limit(nil), p.limits...)
+	p.cloneLimits()
 	broken, err := bucket.NewQuota(5, nil)
 	require.NoError(t, err)
 	p.limits[id].rule, p.limits[id].express = broken, 0

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/bucket"
@@ -10,7 +12,7 @@ import (
 // pointer. It is immutable; Swap and SetMode replace it.
 type plan struct {
 	cfg    Config
-	limits []limit // by LimitID; removed ones stay, not live
+	limits []*limit // by LimitID; removed ones stay, not live
 	deflt  Class
 	gated  bool // there is a layer 3
 	synced bool // some limits are shared with a fleet
@@ -22,8 +24,36 @@ type plan struct {
 	gateRetry, ladderRetry time.Duration
 }
 
+// cloneLimits gives the plan limits of its own, which may be changed until somebody
+// sees it.
+func (p *plan) cloneLimits() {
+	p.limits = slices.Clone(p.limits)
+	for i, l := range p.limits {
+		own := *l
+		p.limits[i] = &own
+	}
+}
+
+// close makes every request one for the fail policies.
+func (p *plan) close() {
+	p.closed, p.express = true, false
+	p.cloneLimits()
+	for i := range p.limits {
+		p.limits[i].lone = 0
+	}
+}
+
 // limit is a limit as Admit sees it. What every decision reads comes first.
 type limit struct {
+	// What the commonest request needs of a token bucket. lone is the largest cost
+	// that it is decided for: 0 where anything but the ladder can refuse beside it,
+	// and where express is 0. at is the published time in the bucket's units.
+	lone  uint64
+	at    *atomic.Uint64
+	spend bucket.Spender
+	table uint8 // table id of the word that is taken
+
+	e      *Engine
 	rule   bucket.Rule // of the word that is taken
 	ctl    *control
 	shared Shared     // decides instead of the table when the limit is synced
@@ -39,7 +69,6 @@ type limit struct {
 	id       LimitID
 	kind     Kind
 	layer    Layer
-	table    uint8 // table id of the word that is taken
 	bucket   uint8 // post-paid bucket: table id of the bucket beside the hold
 	passes   bool  // Unlimited, or removed
 	mode     Mode  // in force: the weakest of the limit's own, its layer's and all's

@@ -17,7 +17,7 @@ func (e *Engine) resolve(f *frame, p *plan, broken uint) (Decision, way) {
 	f.at, f.class = -1, req.Class
 	if f.class == ClassUnset || f.class > Critical {
 		f.class = p.deflt
-		f.count(&e.lanes[here()%lanes].unclassified)
+		f.count(&e.lane(here()).unclassified)
 	}
 	if p.closed {
 		return Decision{}, undecidable
@@ -39,7 +39,7 @@ func (e *Engine) resolve(f *frame, p *plan, broken uint) (Decision, way) {
 				return Decision{}, undecidable
 			}
 		}
-		l := &p.limits[c.Limit]
+		l := p.limits[c.Limit]
 		if c.Cost == 0 || l.passes {
 			continue
 		}

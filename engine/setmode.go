@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"log/slog"
-	"slices"
 )
 
 // SetMode changes, at once and while requests are decided, the mode of a limit
@@ -23,7 +22,7 @@ func (e *Engine) SetMode(target string, m Mode) error {
 		return fmt.Errorf("engine: set mode: target %q: is no limit and not one of %q", target, reserved)
 	}
 	p := *e.plan.Load()
-	p.limits = slices.Clone(p.limits)
+	p.cloneLimits()
 	e.applyModes(&p)
 	e.plan.Store(&p)
 	e.say(slog.LevelInfo, "mode set", slog.String("target", target), slog.String("mode", m.String()))
@@ -57,12 +56,18 @@ func (e *Engine) applyModes(p *plan) {
 	for l := Rate; l <= Worker; l++ {
 		e.layerMode[l].Store(uint64(all.weaker(e.modes[l.String()])))
 	}
+	_, manual := p.cfg.Clock.(*ManualClock)
+	p.express = !p.closed && (p.cfg.Clock == nil || manual) && p.cfg.Gate.Adaptive == nil &&
+		(!p.gated || e.layerMode[Fleet].Load() == uint64(Enforce))
 	for id := 1; id < len(p.limits); id++ {
-		l := &p.limits[id]
+		l := p.limits[id]
 		m := l.ctl.own.weaker(Mode(e.layerMode[l.layer].Load()))
 		l.mode = m
 		if l.express = 0; m == Enforce && l.plain() {
 			l.express = uint64(l.max)
+		}
+		if l.lone = 0; l.kind == TokenBucket && p.express && !p.gated && !p.cfg.PreciseClock {
+			l.lone = l.express
 		}
 		watching := m.enabled() == 0 || m.enforced() == 0
 		for _, t := range [...]uint8{l.table, l.bucket} {
@@ -74,9 +79,6 @@ func (e *Engine) applyModes(p *plan) {
 			e.quietly(func() { w.Watch(watching) })
 		}
 	}
-	_, manual := p.cfg.Clock.(*ManualClock)
-	p.express = !p.closed && (p.cfg.Clock == nil || manual) && p.cfg.Gate.Adaptive == nil &&
-		(!p.gated || e.layerMode[Fleet].Load() == uint64(Enforce))
 }
 
 // rampSalt picks the keys of a limit's ramp: others than another limit's, and

@@ -130,7 +130,7 @@ func (e *Engine) Snapshot() Snapshot {
 	}
 	for i := range e.lanes {
 		l := &e.lanes[i]
-		addAll(s.Admitted[:], l.admitted[:])
+		addAll(s.Admitted[Test:], l.admitted[:])
 		s.Unclassified += l.unclassified.Load()
 	}
 	if p.cfg.Sync != nil {
@@ -150,7 +150,7 @@ func (e *Engine) limitSnapshots(p *plan) []LimitSnapshot {
 	oldest := e.oldest()
 	var out []LimitSnapshot
 	for id := 1; id < len(p.limits); id++ {
-		l := &p.limits[id]
+		l := p.limits[id]
 		s := LimitSnapshot{
 			ID: l.id, Name: l.ctl.name, Kind: l.kind, Layer: l.layer, Mode: l.mode,
 			Removed: !l.live, OldestTicket: oldest[l.id],
@@ -173,7 +173,7 @@ func (e *Engine) limitSnapshots(p *plan) []LimitSnapshot {
 
 func (e *Engine) inUse(p *plan) (sums [256]int64) {
 	for i := range p.limits {
-		if l := &p.limits[i]; l.live && (l.kind == InFlight || l.charge != nil) {
+		if l := p.limits[i]; l.live && (l.kind == InFlight || l.charge != nil) {
 			return e.table.InUse()
 		}
 	}

@@ -33,6 +33,8 @@ type frame struct {
 	syncs []syncStep // by index in Request.Claims; only where limits are synced
 	at    int        // the claim that is worked on, -1 for none: for whoever recovers
 	class Class
+	// decided: the decision was made, and did not panic.
+	decided bool
 	// silent: what is wrong with the request has been counted, or is not to be.
 	silent bool
 }

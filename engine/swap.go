@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/bucket"
@@ -89,11 +90,14 @@ func (e *Engine) install(cfg Config) error {
 	e.time.Publish(b.now)
 	b.next = &plan{
 		cfg:         cfg,
-		limits:      make([]limit, len(b.names), len(b.names)+len(cfg.Limits)),
+		limits:      make([]*limit, len(b.names), len(b.names)+len(cfg.Limits)),
 		deflt:       cfg.Default,
 		gated:       cfg.Gate.Capacity > 0 || cfg.Gate.Adaptive != nil,
 		gateRetry:   orDefault(cfg.Gate.RetryAfter),
 		ladderRetry: orDefault(cfg.Ladder.RetryAfter),
+	}
+	for i := range b.next.limits {
+		b.next.limits[i] = &limit{e: e}
 	}
 	if b.next.deflt == ClassUnset {
 		b.next.deflt = Read
@@ -170,17 +174,17 @@ func (b *builder) add(cfg Limit) (LimitID, error) {
 			salt:    b.e.rampSalt(cfg.Name),
 			tallies: make([]limitTally, tallies()),
 		})
-		b.next.limits = append(b.next.limits, limit{})
+		b.next.limits = append(b.next.limits, nil)
 	}
 	ctl := b.names[id]
 	l := limit{
-		ctl: ctl, id: id, cfg: cfg, live: true,
+		e: b.e, ctl: ctl, id: id, cfg: cfg, live: true,
 		kind: cfg.Kind, layer: cfg.layer(), fail: cfg.Fail, overflow: cfg.Overflow,
 		postPaid: cfg.PostPaid, retry: orDefault(cfg.RetryAfter),
 	}
 	var prev *limit
 	if known && b.old.limits[id].live {
-		prev = &b.old.limits[id]
+		prev = b.old.limits[id]
 	}
 	if known && (prev == nil || prev.cfg.Mode != cfg.Mode) {
 		b.applied = append(b.applied, func() { ctl.own = cfg.Mode })
@@ -204,7 +208,7 @@ func (b *builder) add(cfg Limit) (LimitID, error) {
 			b.afresh = append(b.afresh, cfg.Name)
 		}
 	}
-	b.next.limits[id] = l
+	b.next.limits[id] = &l
 	return id, nil
 }
 
@@ -236,9 +240,14 @@ func (b *builder) rule(l *limit, prev *limit) (kept bool, err error) {
 		kept = kept && fresh.SameWindows(prev.own())
 	}
 	l.rule = fresh
-	if l.kind == TokenBucket && l.postPaid {
+	switch {
+	case l.kind != TokenBucket:
+	case l.postPaid:
 		l.charge = &fresh
 		l.rule, err = fresh.HoldFor()
+	default:
+		l.spend, l.at = fresh.Spender(), new(atomic.Uint64)
+		l.at.Store(fresh.SpendAt(b.now))
 	}
 	return kept, err
 }
@@ -281,7 +290,7 @@ func (b *builder) bind(l *limit, prev *limit, kept bool) (err error) {
 
 // share binds a limit that the fleet decides.
 func (b *builder) share(binding Binding) (err error) {
-	l := &b.next.limits[binding.ID]
+	l := b.next.limits[binding.ID]
 	if l.shared, err = b.next.cfg.Sync.Bind(binding); err != nil {
 		return err
 	}
@@ -317,13 +326,13 @@ func (b *builder) dropRemoved() {
 		return
 	}
 	for id := 1; id < len(b.old.limits); id++ {
-		was := &b.old.limits[id]
+		was := b.old.limits[id]
 		if b.next.limits[id].live {
 			continue
 		}
 		if was.live {
 			b.retire(was)
 		}
-		b.next.limits[id] = limit{passes: true, ctl: was.ctl, id: was.id, kind: was.kind, layer: was.layer, shared: was.shared, cfg: was.cfg}
+		b.next.limits[id] = &limit{e: b.e, passes: true, ctl: was.ctl, id: was.id, kind: was.kind, layer: was.layer, shared: was.shared, cfg: was.cfg}
 	}
 }

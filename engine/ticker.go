@@ -73,6 +73,7 @@ func (e *Engine) tick(now int64) {
 	t := &e.ticker
 	p := e.plan.Load()
 	e.time.Publish(now)
+	p.publish(now)
 	if p != t.plan {
 		t.mu.Lock()
 		t.ladder.Reconfigure(law(p.cfg))
@@ -222,7 +223,7 @@ func (e *Engine) followWall(p *plan, now int64) {
 	}
 	t.dated = now
 	for i := range p.limits {
-		if l := &p.limits[i]; l.live && l.kind == Quota {
+		if l := p.limits[i]; l.live && l.kind == Quota {
 			e.quietly(func() { l.rule.Calendar().Update(now, wall) })
 		}
 	}

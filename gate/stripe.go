@@ -43,6 +43,13 @@ func (g *Gate) EnterBy(s *Stripe, critical bool) bool {
 	}
 }
 
+// TakeOther takes a place that lies in the stripe for a request that is not critical:
+// what EnterBy tries first, small enough to be inlined.
+func (s *Stripe) TakeOther() bool {
+	w := s.word.Load()
+	return w&half >= open+onePlace && s.word.CompareAndSwap(w, w-onePlace)
+}
+
 // LeaveBy is Leave by way of a stripe, best that by which the request entered.
 func (g *Gate) LeaveBy(s *Stripe, critical bool) {
 	change := uint64(onePlace)

@@ -24,9 +24,11 @@ type Key struct {
 // usable.
 type Hasher struct {
 	seed   maphash.Seed
-	k0, k1 uint64 // of SipHash, when there is a secret
-	m0, m1 uint64 // secret multipliers that join the parts' hashes
-	m2     uint64 // seed, for a memory hash
+	k0, k1 uint64         // of SipHash, when there is a secret
+	m0, m1 uint64         // secret multipliers that join the parts' hashes
+	m2     uint64         // seed, for a memory hash
+	first  unsafe.Pointer // of a table's lines; see Ahead
+	lines  uint64
 	sip    bool
 }
 
@@ -51,26 +53,56 @@ func NewHasher(secret []byte) Hasher {
 // number and length. The parts stay apart: ("ab", "c") is another identity than
 // ("a", "bc"), and than ("ab", "c", "").
 func (h *Hasher) Key(parts ...string) Key {
+	if len(parts) != 1 || len(parts[0]) >= stripe {
+		return h.join(parts)
+	}
+	// What is commonest: one short text. Its XXH64 is written out, since to call for
+	// it takes half as long again.
+	s := parts[0]
+	p, n, at := unsafe.Pointer(unsafe.StringData(s)), len(s), 0
+	var k Key
+	if h.sip {
+		k.H = h.siphash(s)
+	} else {
+		k.H = h.keyed(s)
+	}
+	if h.lines != 0 {
+		h.ahead(k.H)
+	}
+	k.P = prime5 + uint64(n)
+	if n&16 != 0 {
+		k.P = mix8(mix8(k.P, p), unsafe.Add(p, 8))
+		at = 16
+	}
+	if n&8 != 0 {
+		k.P = mix8(k.P, unsafe.Add(p, at))
+		at += 8
+	}
+	if n&4 != 0 {
+		k.P = mix4(k.P, unsafe.Add(p, at))
+		at += 4
+	}
+	for ; at < n; at++ {
+		k.P = mix1(k.P, unsafe.Add(p, at))
+	}
+	k.P = avalanche(k.P)
+	return k
+}
+
+// join is Key for parts of any number and length.
+func (h *Hasher) join(parts []string) Key {
 	if len(parts) == 0 {
 		return Key{H: h.m0}
 	}
 	// Each part is hashed where it lies. Joining them first in a buffer costs more
 	// than the hashing: it is read back before the stores have settled.
-	if len(parts) == 1 {
-		if h.sip {
-			return Key{H: h.siphash(parts[0]), P: xxhash.Sum64String(parts[0])}
-		}
-		return Key{H: h.keyed(parts[0]), P: xxhash.Sum64String(parts[0])}
-	}
-	return h.join(parts)
-}
-
-// join is Key for any number of parts but none.
-func (h *Hasher) join(parts []string) Key {
 	k := Key{H: h.secret(parts[0]), P: xxhash.Sum64String(parts[0])}
 	for _, p := range parts[1:] {
 		k.H = h.fold(k.H, h.secret(p))
 		k.P = foldPublic(k.P, xxhash.Sum64String(p))
+	}
+	if h.lines != 0 {
+		h.ahead(k.H)
 	}
 	return k
 }
@@ -92,13 +124,4 @@ func (h *Hasher) siphash(s string) uint64 {
 func (h *Hasher) fold(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a^h.m0, b^h.m1)
 	return hi ^ lo
-}
-
-// The first, second and fourth prime of XXH64.
-const prime1, prime2, prime4 = 0x9e3779b185ebca87, 0xc2b2ae3d27d4eb4f, 0x85ebca77c2b2ae63
-
-// foldPublic folds the next part's hash into that of the parts before it, as
-// XXH64 merges one of its lanes into the hash.
-func foldPublic(a, b uint64) uint64 {
-	return (a^bits.RotateLeft64(b*prime2, 31)*prime1)*prime1 + prime4
 }

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"math/bits"
 	"unsafe"
 
 	"github.com/weir-go/weir/bucket"
@@ -23,8 +22,8 @@ func (t *Table) Find(h uint64, id uint8) (at uint32, word uint64) {
 
 // Home returns the line in which the words of a key are looked for first.
 func (t *Table) Home(h uint64) *Line {
-	ln, _ := bits.Mul64(h, t.all) // less than all: there is no need to check it
-	return (*Line)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.lines)), ln*uint64(unsafe.Sizeof(Line{}))))
+	// The line is less than all: there is no need to check it.
+	return (*Line)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.lines)), t.lineOf(h)*uint64(unsafe.Sizeof(Line{}))))
 }
 
 // Slot returns the slot that has the tag of the key, or nil.
@@ -33,6 +32,15 @@ func (t *Table) Slot(h, tag uint64) *Slot {
 		return s
 	}
 	return t.away(h, tag)
+}
+
+// Seek is Pick and Read for a key that its home line may not have: s is nil if no
+// line has it, and ok false if its slot is changing hands.
+func (t *Table) Seek(h, tag uint64) (s *Slot, word uint64, ok bool) {
+	if s = t.Slot(h, tag); s != nil {
+		word, ok = s.Read(tag)
+	}
+	return s, word, ok
 }
 
 // Next returns the slot behind s in its line, behind the last one itself. Words
@@ -68,7 +76,7 @@ func (t *Table) away(h, tag uint64) *Slot {
 // and Still tell by its version.
 func (s *Slot) Read(tag uint64) (word uint64, ok bool) {
 	word = s.word.Load()
-	return word, s.tag.Load() == tag && word&bucket.Payload != bucket.Frozen
+	return word, s.tag.Load() == tag && word<<8 != bucket.Frozen<<8
 }
 
 // Still reports whether the slot has not changed hands since the word was read.
@@ -133,11 +141,12 @@ func (t *Table) scan(tag, ln uint64) (uint32, uint64) {
 // of the four a key lies in is chance, and a branch that the processor can't
 // foresee costs more than all the compares: these become conditional moves.
 func (l *Line) Pick(tag uint64) *Slot {
-	return &l.slots[(l.slots[1].has(tag)+2*l.slots[2].has(tag)+3*l.slots[3].has(tag))%slotsPerLine]
+	at := l.slots[1].has(tag) | l.slots[2].has(tag)*2 | l.slots[3].has(tag)*3 // at most 3
+	return (*Slot)(unsafe.Pointer(uintptr(unsafe.Pointer(l)) + at*unsafe.Sizeof(Slot{})))
 }
 
 // has is 1 if the slot has the tag, else 0.
-func (s *Slot) has(tag uint64) (n uint) {
+func (s *Slot) has(tag uint64) (n uintptr) {
 	if s.tag.Load() == tag {
 		n = 1
 	}

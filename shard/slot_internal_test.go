@@ -32,7 +32,7 @@ func TestASlotIsItsTags(t *testing.T) {
 	id, err := tab.Assign(&r)
 	require.NoError(t, err)
 	const h = 0x1234567812345678 // not at home in the first line
-	require.NotZero(t, tab.line(h))
+	require.NotZero(t, tab.lineOf(h))
 	home, tag := tab.Home(h), TagOf(h, id)
 	require.False(t, home.Pick(tag).is(tag))
 	c := charged(t, tab, &r, id, h, 2)
@@ -80,15 +80,9 @@ func TestASlotIsItsTags(t *testing.T) {
 	tab.Undo(&c)
 	idle := s.word.Load()
 	require.True(t, r.Idle(idle, r.At(0)))
-	require.True(t, tab.erase(s, tab.line(h), tag, idle))
+	require.True(t, tab.erase(s, tab.lineOf(h), tag, idle))
 	require.False(t, s.Still(idle))
 	require.False(t, home.Pick(tag).is(tag))
-}
-
-// line is the home line of the key.
-func (t *Table) line(h uint64) uint64 {
-	_, first, in := t.home(h)
-	return first + in
 }
 
 // An estimate whose request lost a race on another limit is let go of.

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/weir-go/weir/internal/atom"
+	"github.com/weir-go/weir/key"
 )
 
 const (
@@ -117,11 +118,19 @@ func (t *Table) Bytes() int {
 	return len(t.lines)*int(unsafe.Sizeof(Line{})) + len(t.reach)*8 + len(t.mus)*int(unsafe.Sizeof(mutex{}))
 }
 
+// lineOf returns the number of a key's home line.
+func (t *Table) lineOf(h uint64) uint64 { return key.Line(h, t.all) }
+
+// Homes returns the first of the lines that keys are at home in, and how many they
+// are, fewer than 2^32: for a key.Hasher.
+func (t *Table) Homes() (first unsafe.Pointer, n uint64) {
+	return unsafe.Pointer(unsafe.SliceData(t.lines)), t.all
+}
+
 // home returns the shard of a key, its first line and the key's line in it.
 func (t *Table) home(h uint64) (shard, first, in uint64) {
 	shard = h >> t.shardShift
-	ln, _ := bits.Mul64(h, t.all)
-	return shard, shard * t.perShard, ln - shard*t.perShard
+	return shard, shard * t.perShard, t.lineOf(h) - shard*t.perShard
 }
 
 // TagOf returns the tag of a key of the limit with the table id.
