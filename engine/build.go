@@ -275,27 +275,47 @@ func orDefault(d time.Duration) time.Duration {
 	return d
 }
 
-// resize gives the gate its bounds. An adaptive capacity starts anew only when
-// its configuration changes.
+// resize gives the gate the bounds of the configuration. An adaptive capacity
+// starts anew only when its configuration changes.
 func (e *Engine) resize(old *plan, cfg Config) {
 	g := cfg.Gate
-	if g.Adaptive != nil || cfg.Sync != nil {
-		e.gate.Hold() // how many are inside is asked all the time, or leased
-	} else {
-		e.gate.Release()
-	}
 	if g.Adaptive == nil {
 		e.adaptive.Store(nil)
-		if g.Capacity > 0 {
-			e.gate.Resize(gate.Allocation(g.Capacity, g.Reserve), g.HardCap)
-		}
-		return
-	}
-	if old == nil || old.cfg.Gate.Adaptive == nil || *old.cfg.Gate.Adaptive != *g.Adaptive {
+	} else if old == nil || old.cfg.Gate.Adaptive == nil || *old.cfg.Gate.Adaptive != *g.Adaptive {
 		a, _ := gate.NewAdaptive(*g.Adaptive) // validated
 		e.adaptive.Store(a)
 	}
-	e.gate.Resize(gate.Allocation(e.adaptive.Load().Limit(), g.Reserve), g.HardCap)
+	if a := e.adaptive.Load(); a != nil {
+		g.Capacity = a.Limit()
+	}
+	if g.Capacity > 0 {
+		e.bound(gate.Allocation(g.Capacity, g.Reserve), g.HardCap)
+	}
+}
+
+// bound sets the gate's own bounds.
+func (e *Engine) bound(allocation, hardCap int) {
+	e.sizing.Lock()
+	defer e.sizing.Unlock()
+	e.allocation, e.hardCap = allocation, hardCap
+	e.sizeGate()
+}
+
+// sizeGate gives the gate the bounds in force: its own or, under a lease, what the
+// fleet allows it without an end. Places may lie apart unless how many are inside is
+// asked all the time, or bounded by more than that. The caller holds sizing.
+func (e *Engine) sizeGate() {
+	allocation, together := e.allocation, e.adaptive.Load() != nil
+	if l := e.lease.Load(); l != nil {
+		allocation = max(min(l.Other, l.Fallback), 0)
+		together = together || l.Total != 0 || e.hardCap != 0
+	}
+	if together {
+		e.gate.Hold()
+	} else {
+		e.gate.Release()
+	}
+	e.gate.Resize(allocation, e.hardCap)
 }
 
 // observe lets an adaptive capacity learn from a request.

@@ -27,7 +27,10 @@ type Engine struct {
 	layerMode [numLayers]atomic.Uint64
 	lease     atomic.Pointer[lease]
 
-	gate     gate.Gate
+	gate gate.Gate
+	// Guards the gate's bounds: its own, without a lease, are beside it.
+	sizing              sync.Mutex
+	allocation, hardCap int
 	adaptive atomic.Pointer[gate.Adaptive] // moves the gate's capacity, if configured
 
 	misuse   misuse
@@ -217,7 +220,7 @@ type lease struct {
 // there is one.
 func (e *Engine) enter(t *Ticket, critical bool) bool {
 	if l := e.lease.Load(); l != nil {
-		if !e.enterLeased(l, critical) {
+		if !e.enterLeased(t, l, critical) {
 			return false
 		}
 	} else {
@@ -234,8 +237,9 @@ func (e *Engine) enter(t *Ticket, critical bool) bool {
 }
 
 // enterAtOnce is enter for a request that is not critical, where a place lies ready.
+// That is within whatever bounds the gate, a lease's end included.
 func (e *Engine) enterAtOnce(t *Ticket) bool {
-	if e.lease.Load() != nil || !e.places(t).TakeOther() {
+	if !e.places(t).TakeOther() {
 		return false
 	}
 	t.door |= gateOther
@@ -297,26 +301,34 @@ func (l *lease) total(hard int) int {
 	return hard
 }
 
-// enterLeased reads the clock only for what the lease alone allows: after a
-// pause of the process the published time is as old as the pause.
-func (e *Engine) enterLeased(l *lease, critical bool) bool {
+// enterLeased is enter under a lease. It reads the clock only for what the lease
+// alone allows, for as long as it runs: after a pause of the process the published
+// time is as old as the pause.
+func (e *Engine) enterLeased(t *Ticket, l *lease, critical bool) bool {
 	_, hard := e.gate.Limits()
 	total := l.total(hard)
-	if critical {
+	switch {
+	case critical && total == 0:
+		return e.gate.EnterBy(e.places(t), true)
+	case critical:
 		if inside, _ := e.gate.Inside(); inside < l.Critical {
 			total = hard
 		}
 		return e.gate.EnterWithin(true, 0, total)
 	}
-	ok := e.gate.EnterWithin(false, min(l.Other, l.Fallback), total)
-	if !ok && l.Other > l.Fallback && e.time.Now() <= l.Until {
+	sure := min(l.Other, l.Fallback)
+	ok := total == 0 && e.gate.EnterBy(e.places(t), false) || total != 0 && e.gate.EnterWithin(false, sure, total)
+	if !ok && l.Other > sure && e.time.Now() <= l.Until {
 		ok = e.gate.EnterWithin(false, l.Other, total)
 	}
-	if !ok {
-		return false
+	if ok && !e.gate.Apart() { // where places lie apart there is room, and the ticker looks
+		l.saw(e.gate.Others())
 	}
-	other := e.gate.Others()
+	return ok
+}
+
+// saw notes how many non-critical requests were inside.
+func (l *lease) saw(other int) {
 	for p := l.peak.Load(); int64(other) > p && !l.peak.CompareAndSwap(p, int64(other)); p = l.peak.Load() {
 	}
-	return true
 }

@@ -27,9 +27,12 @@ func (h host) GateUse() GateUse {
 }
 
 func (h host) LeaseGate(g GateLease) {
+	h.e.sizing.Lock()
+	defer h.e.sizing.Unlock()
 	next := &lease{GateLease: g}
 	if l := h.e.lease.Swap(next); l != nil { // what has not been read yet
 		next.peak.Store(l.peak.Load())
 		next.refused.Add(l.refused.Load())
 	}
+	h.e.sizeGate()
 }

@@ -200,7 +200,9 @@ func (e *Engine) gateSnapshot(p *plan) GateSnapshot {
 		g.Capacity = a.Limit()
 	}
 	if p.gated {
-		g.Allocation, g.HardCap = e.gate.Limits()
+		e.sizing.Lock()
+		g.Allocation, g.HardCap = e.allocation, e.hardCap
+		e.sizing.Unlock()
 	}
 	return g
 }

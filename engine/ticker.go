@@ -92,6 +92,9 @@ func (e *Engine) tick(now int64) {
 	if due(&t.spread, now, spreadEvery) {
 		e.gate.Spread()
 	}
+	if l := e.lease.Load(); l != nil {
+		l.saw(e.gate.Others())
+	}
 	e.quietly(func() { e.followWall(p, now) })
 	e.sweep(p, now-t.last)
 	if due(&t.drained, now, drainEvery) {
@@ -115,7 +118,7 @@ func (e *Engine) adapt() {
 	defer e.mu.Unlock()
 	if a := e.adaptive.Load(); a != nil {
 		g := e.plan.Load().cfg.Gate
-		e.gate.Resize(gate.Allocation(a.Limit(), g.Reserve), g.HardCap)
+		e.bound(gate.Allocation(a.Limit(), g.Reserve), g.HardCap)
 	}
 }
 

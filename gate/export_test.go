@@ -13,9 +13,6 @@ func (g *Gate) SpreadAnyway() {
 	}
 }
 
-// Apart reports whether places may lie apart.
-func (g *Gate) Apart() bool { return g.word.Load()&apart != 0 }
-
 // Baseline returns the latency without load, as far as it is known; 0: not yet.
 func (a *Adaptive) Baseline() time.Duration {
 	a.mu.Lock()

@@ -123,8 +123,7 @@ func (g *Gate) Fits(critical bool) bool {
 }
 
 // EnterWithin is Enter with an allocation and a hard cap (0: none) other than
-// Resize's, for as long as somebody else lends them. The gate must be held
-// together.
+// Resize's, for as long as somebody else lends them.
 //
 // Who looked at the gate before a resize and took a place after it gives it back
 // and looks again. Until then somebody else may be refused; nobody is let in.
@@ -132,6 +131,10 @@ func (g *Gate) EnterWithin(critical bool, allocation, hardCap int) bool {
 	for {
 		resize, limits := g.inForce()
 		w := g.word.Load()
+		if w&apart != 0 {
+			g.together()
+			continue
+		}
 		inside, others := split(room(limits) - w)
 		ok := (hardCap == 0 || int(inside) < hardCap) && (critical || int(others) < allocation)
 		if ok && !g.word.CompareAndSwap(w, w-one(critical)) {

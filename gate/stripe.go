@@ -140,6 +140,9 @@ func (g *Gate) Release() {
 	g.held = false
 }
 
+// Apart reports whether places may lie apart, where Inside takes a while.
+func (g *Gate) Apart() bool { return g.word.Load()&apart != 0 }
+
 // Inside returns how many are inside. It is exact while nobody enters or leaves,
 // and always when the gate is held together; otherwise it is off by at most those
 // who came or went meanwhile.
