@@ -24,6 +24,18 @@ func (s *Spender) Spend(w, at, cost uint64) (next uint64, room int64) {
 	return w&^uint64(Payload) | next>>8, int64(s.burst - d)
 }
 
+// SpendUnits is Spend for a charge in units; more than a full bucket never fit.
+func (s *Spender) SpendUnits(w, at, units uint64) (next uint64, room int64) {
+	if units > s.burst>>8 {
+		return w, -1
+	}
+	d := uint64(max(int64(w<<8-at), 0)) + units<<8
+	if next = at + d; next == Frozen<<8 {
+		next = 0
+	}
+	return w&^uint64(Payload) | next>>8, int64(s.burst - d)
+}
+
 // SpentLeft returns how many whole tokens room is, 0 or more, with slack units added
 // to it, of a bucket that holds no more than its burst.
 func (r *Rule) SpentLeft(room int64, slack uint64) int64 {

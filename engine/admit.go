@@ -51,8 +51,10 @@ func (e *Engine) Admit(req Request) (t Ticket) {
 		var how answer
 		switch {
 		case p.synced && p.shared(&req):
-			how = e.expressSynced(&t, &req, p)
-			told = t.limit
+			if told, how = e.expressShared(&t, &req, p); how == unanswered {
+				how = e.expressSynced(&t, &req, p)
+				told = t.limit
+			}
 		case len(req.Claims) == 1:
 			told, how = e.expressOne(&t, &req, p)
 		case len(req.Claims) == 0:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/bucket"
+	"github.com/weir-go/weir/shard"
 )
 
 // plan is one configuration, resolved: everything that Admit reads, behind one
@@ -53,9 +54,13 @@ type limit struct {
 	spend bucket.Spender
 	table uint8 // table id of the word that is taken
 
-	e      *Engine
-	rule   bucket.Rule // of the word that is taken
-	ctl    *control
+	e    *Engine
+	rule bucket.Rule // of the word that is taken
+	ctl  *control
+	// wide is where the entries of a synced limit are that the engine charges itself,
+	// while it is enforced for every key; wideID is its number there.
+	wide   *shard.Wide
+	wideID uint32
 	shared Shared     // decides instead of the table when the limit is synced
 	taker  KnownTaker // shared, if it is one and a token bucket or a count in flight
 	max    int64      // the largest cost that can ever pass: 0 for Block

@@ -69,6 +69,11 @@ func (e *Engine) applyModes(p *plan) {
 		if l.lone = 0; l.kind == TokenBucket && p.express && !p.gated && !p.cfg.PreciseClock {
 			l.lone = l.express
 		}
+		if l.wide = nil; m == Enforce {
+			if s, ok := l.shared.(Entered); ok {
+				e.quietly(func() { l.wide, l.wideID = s.Entries() })
+			}
+		}
 		watching := m.enabled() == 0 || m.enforced() == 0
 		for _, t := range [...]uint8{l.table, l.bucket} {
 			if t != 0 {

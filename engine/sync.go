@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-go/weir/bucket"
 	"github.com/weir-go/weir/key"
+	"github.com/weir-go/weir/shard"
 )
 
 // SyncMode says whether and how the instances of a fleet share a limit.
@@ -126,6 +127,15 @@ type KnownTaker interface {
 	// TakeKnown is Take, if it would say Admitted: id, done and units are the
 	// Handle's, left is what remains.
 	TakeKnown(k key.Key, now, cost int64) (id, done, units uint64, left int64, ok bool)
+}
+
+// Entered is a Shared token bucket whose entries the engine charges itself where
+// that is all there is to a decision: the key is known, and one token fits.
+type Entered interface {
+	// Entries returns the table of the entries, and the limit's number in it.
+	Entries() (t *shard.Wide, limit uint32)
+	// Asked is told of a charge to the entry i when its Link is 0.
+	Asked(i uint32, now int64)
 }
 
 // Watcher is a Shared that wants to know whether its limit only watches (it is

@@ -48,7 +48,7 @@ func (f *Fleet) answered(ln *lane, b *Batch, sent, now int64) {
 			}
 			s.flying = false
 			s.ack = s.sent
-			l, it := limits[e.limit.Load()], &b.Items[j]
+			l, it := limits[e.Limit.Load()], &b.Items[j]
 			switch it.Op {
 			case OpLease, OpQuota:
 				l.gotLease(it, b.Answers[j], e, s, now)
@@ -192,14 +192,14 @@ func (f *Fleet) recover(ln *lane, now int64) {
 // eachOf calls do for every entry of the lane, under its region's lock.
 func (f *Fleet) eachOf(ln *lane, do func(*limit, *entry, *side)) {
 	limits := *f.table.limits.Load()
-	for i := range f.table.entries {
-		e := &f.table.entries[i]
-		if e.limit.Load() == 0 {
+	for i := range f.table.Entries {
+		e := &f.table.Entries[i]
+		if e.Limit.Load() == 0 {
 			continue
 		}
 		f.table.locked(uint32(i), func(e *entry, s *side) {
-			if int(s.lane) == ln.id && e.limit.Load() != 0 {
-				do(limits[e.limit.Load()], e, s)
+			if int(s.lane) == ln.id && e.Limit.Load() != 0 {
+				do(limits[e.Limit.Load()], e, s)
 			}
 		})
 	}

@@ -89,7 +89,7 @@ func (f *Fleet) Deref(id uint64) (k key.Key, limit uint32, ok bool) {
 	if !ok {
 		return k, 0, false
 	}
-	return e.key(), e.limit.Load(), true
+	return e.Key(), e.Limit.Load(), true
 }
 
 // Entry is the state of a key.

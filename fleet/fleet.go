@@ -157,7 +157,7 @@ func unwrap(s engine.Shared) *limit {
 // mark puts an entry on the stack of those with something to tell: once until
 // the exchange has taken it off.
 func (f *Fleet) mark(e *entry, i uint32, now int64) {
-	if !e.link.CompareAndSwap(0, linkEnd) {
+	if !e.Link.CompareAndSwap(0, linkEnd) {
 		return
 	}
 	for {
@@ -166,12 +166,12 @@ func (f *Fleet) mark(e *entry, i uint32, now int64) {
 		if top == 0 {
 			link = linkEnd
 		}
-		e.link.Store(link)
+		e.Link.Store(link)
 		if f.dirty.CompareAndSwap(top, i+1) {
 			break
 		}
 	}
-	if e.when.Load() == 0 {
+	if e.When.Load() == 0 {
 		f.hurry(now)
 	}
 }
@@ -192,9 +192,9 @@ func (f *Fleet) hurry(now int64) {
 func (f *Fleet) collect() {
 	for next := f.dirty.Swap(0); next != 0 && next != linkEnd; {
 		i := next - 1
-		e := &f.table.entries[i]
-		next = e.link.Load()
-		e.link.Store(linkTaken) // only who has taken it from the stack may write it
+		e := &f.table.Entries[i]
+		next = e.Link.Load()
+		e.Link.Store(linkTaken) // only who has taken it from the stack may write it
 		f.table.locked(i, func(_ *entry, s *side) {
 			if !s.queued {
 				s.queued = true

@@ -24,7 +24,7 @@ func (l *limit) part() int64 {
 
 // allowed is how many may be in flight here for the entry.
 func (l hold) allowed(e *entry, now int64) int64 {
-	leased, until := int64(e.inc.Load()), e.when.Load()
+	leased, until := int64(e.Inc.Load()), e.When.Load()
 	switch {
 	case until == 0:
 		return l.part()
@@ -45,7 +45,7 @@ func (l hold) step(e *entry, i uint32, w uint64, now, cost int64) engine.SharedS
 	s := engine.SharedStep{Remaining: max(0, most-n), Entry: ref(i, w)}
 	if n+cost > most {
 		s.Reason, s.RetryAfter = engine.Full, l.retry()
-		if until := e.when.Load(); l.stale() == engine.StaleClosed && until != 0 && now > until {
+		if until := e.When.Load(); l.stale() == engine.StaleClosed && until != 0 && now > until {
 			s.Reason = engine.Closed
 		}
 	}
@@ -71,11 +71,11 @@ func (l hold) Peek(k key.Key, now, cost int64) engine.SharedStep {
 	if s, ok := trivial(cost, l.rule.Max()); ok {
 		return s
 	}
-	i, w, ok := l.t.find(k, l.id)
+	i, w, ok := l.t.Find(k, l.id)
 	if !ok {
 		return l.unknown(cost)
 	}
-	return l.step(&l.t.entries[i], i, w, now, cost)
+	return l.step(&l.t.Entries[i], i, w, now, cost)
 }
 
 // Take implements engine.Shared.
@@ -84,7 +84,7 @@ func (l hold) Take(k key.Key, now, cost int64) (engine.SharedStep, engine.Handle
 		return s, engine.Handle{}
 	}
 	for {
-		i, w, ok := l.t.find(k, l.id)
+		i, w, ok := l.t.Find(k, l.id)
 		if !ok {
 			if s := l.unknown(cost); s.Reason != engine.Admitted {
 				return s, engine.Handle{}
@@ -98,7 +98,7 @@ func (l hold) Take(k key.Key, now, cost int64) (engine.SharedStep, engine.Handle
 			}
 			continue
 		}
-		e := &l.t.entries[i]
+		e := &l.t.Entries[i]
 		// Above its own part an instance lives on its lease, whose end is read off
 		// the true time: a process that was stopped must not go on with it.
 		if bucket.InUse(w)+cost > l.part() {
@@ -108,8 +108,8 @@ func (l hold) Take(k key.Key, now, cost int64) (engine.SharedStep, engine.Handle
 		if s.Reason != engine.Admitted {
 			return s, engine.Handle{}
 		}
-		if next := w + uint64(cost); e.word.CompareAndSwap(w, next) {
-			e.spent(w, cost)
+		if next := w + uint64(cost); e.Word.CompareAndSwap(w, next) {
+			e.Spent(w, cost)
 			l.asked(e, i, now, cost)
 			s.Remaining -= cost
 			return s, engine.Handle{ID: uint64(i+1)<<40 | bucket.Life(w), Cost: cost}
@@ -119,23 +119,23 @@ func (l hold) Take(k key.Key, now, cost int64) (engine.SharedStep, engine.Handle
 
 // FitsKnown implements engine.KnownTaker.
 func (l hold) FitsKnown(k key.Key, now, cost int64) bool {
-	i, w, ok := l.t.find(k, l.id)
-	return ok && bucket.InUse(w)+cost <= l.part() && l.step(&l.t.entries[i], i, w, now, cost).Reason == engine.Admitted
+	i, w, ok := l.t.Find(k, l.id)
+	return ok && bucket.InUse(w)+cost <= l.part() && l.step(&l.t.Entries[i], i, w, now, cost).Reason == engine.Admitted
 }
 
 // TakeKnown implements engine.KnownTaker. What goes beyond the instance's own
 // part needs the true time, and is left to Take.
 func (l hold) TakeKnown(k key.Key, now, cost int64) (id, done, units uint64, left int64, ok bool) {
-	i, w, ok := l.t.find(k, l.id)
+	i, w, ok := l.t.Find(k, l.id)
 	if !ok || bucket.InUse(w)+cost > l.part() {
 		return 0, 0, 0, 0, false
 	}
-	e := &l.t.entries[i]
+	e := &l.t.Entries[i]
 	left = l.allowed(e, now) - bucket.InUse(w) - cost
-	if left < 0 || !e.word.CompareAndSwap(w, w+uint64(cost)) {
+	if left < 0 || !e.Word.CompareAndSwap(w, w+uint64(cost)) {
 		return 0, 0, 0, 0, false
 	}
-	e.spent(w, cost)
+	e.Spent(w, cost)
 	l.asked(e, i, now, cost)
 	return uint64(i+1)<<40 | bucket.Life(w), 0, 0, left, true
 }
@@ -153,13 +153,13 @@ func (l hold) Done(id uint64, cost int64) {
 	if id == 0 {
 		return
 	}
-	e := &l.t.entries[id>>40-1]
+	e := &l.t.Entries[id>>40-1]
 	for {
-		w := e.word.Load()
+		w := e.Word.Load()
 		if bucket.Life(w) != id&(1<<40-1) || frozen(w) {
 			return
 		}
-		if e.word.CompareAndSwap(w, l.rule.Undo(w, 0, 0, cost)) {
+		if e.Word.CompareAndSwap(w, l.rule.Undo(w, 0, 0, cost)) {
 			return
 		}
 	}
@@ -179,7 +179,7 @@ func (l hold) Refused(k key.Key, s engine.SharedStep, now, cost int64) {
 			l.overflowed.Add(1)
 			return
 		}
-		e = &l.t.entries[i]
+		e = &l.t.Entries[i]
 	}
 	l.refused(e, i, now, cost)
 }

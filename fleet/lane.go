@@ -64,7 +64,7 @@ func (f *Fleet) build(ln *lane, now int64, n int) bool {
 			if f.handOn(ln, i, s) {
 				return
 			}
-			d, wanted, stay := limits[e.limit.Load()].due(e, s, now)
+			d, wanted, stay := limits[e.Limit.Load()].due(e, s, now)
 			if d.i = i; wanted && !(ln.since != 0 && s.out && now < ln.resume) {
 				due = append(due, d)
 			}
@@ -107,8 +107,8 @@ func (f *Fleet) handOn(ln *lane, i uint32, s *side) bool {
 // entry, which may have become another key's while it was on its way.
 func (ln *lane) carries(j int, e *entry, limits []*limit) bool {
 	it := &ln.batch.Items[j]
-	l := limits[e.limit.Load()]
-	return l != nil && e.key() == it.Key && l.cfg.Name == it.Limit
+	l := limits[e.Limit.Load()]
+	return l != nil && e.Key() == it.Key && l.cfg.Name == it.Limit
 }
 
 // start begins a new batch. A call with the last one may still be on its way;
@@ -126,10 +126,10 @@ func (ln *lane) start(now int64, decay float64) {
 func (f *Fleet) add(ln *lane, limits []*limit, i uint32, now int64) {
 	mu := f.table.lock(i)
 	defer mu.Unlock()
-	e, s := &f.table.entries[i], &f.table.sides[i]
-	l := limits[e.limit.Load()]
-	it := Item{Limit: l.cfg.Name, Key: e.key()}
-	e.unmark()
+	e, s := &f.table.Entries[i], &f.table.sides[i]
+	l := limits[e.Limit.Load()]
+	it := Item{Limit: l.cfg.Name, Key: e.Key()}
+	unmark(e)
 	s.flying = true
 	switch {
 	case l.leased():

@@ -58,7 +58,7 @@ func (l lease) step(e *entry, i uint32, w, win uint64, now, cost int64) (s engin
 	if s.Remaining >= cost {
 		return s
 	}
-	switch st := e.inc.Load(); {
+	switch st := e.Inc.Load(); {
 	case st == unbarred:
 	case st == shut:
 		s.Reason, s.RetryAfter = engine.Closed, retryClosed
@@ -88,11 +88,11 @@ func (l lease) Peek(k key.Key, now, cost int64) engine.SharedStep {
 	if s, ok := trivial(cost, l.rule.Max()); ok {
 		return s
 	}
-	i, w, ok := l.t.find(k, l.id)
+	i, w, ok := l.t.Find(k, l.id)
 	if !ok {
 		return l.unknown(k)
 	}
-	return l.step(&l.t.entries[i], i, w, l.window(now), now, cost)
+	return l.step(&l.t.Entries[i], i, w, l.window(now), now, cost)
 }
 
 // Take implements engine.Shared.
@@ -102,18 +102,18 @@ func (l lease) Take(k key.Key, now, cost int64) (engine.SharedStep, engine.Handl
 	}
 	win := l.window(now)
 	for {
-		i, w, ok := l.t.find(k, l.id)
+		i, w, ok := l.t.Find(k, l.id)
 		if !ok {
 			return l.unknown(k), engine.Handle{}
 		}
-		e := &l.t.entries[i]
+		e := &l.t.Entries[i]
 		s := l.step(e, i, w, win, now, cost)
 		if s.Reason != engine.Admitted {
 			return s, engine.Handle{}
 		}
 		next := hand(w, win, s.Remaining-cost)
-		if e.word.CompareAndSwap(w, next) {
-			e.spent(w, cost)
+		if e.Word.CompareAndSwap(w, next) {
+			e.Spent(w, cost)
 			l.asked(e, i, now, cost)
 			s.Remaining = tokens(next, win)
 			return s, engine.Handle{ID: ref(i, w), Done: win, Units: uint64(min(cost, tokens(w, win))), Cost: cost}
@@ -129,7 +129,7 @@ func (l lease) Undo(h engine.Handle, _ int64) {
 		return
 	}
 	for {
-		w := e.word.Load()
+		w := e.Word.Load()
 		if w>>56 != h.ID&0xff || frozen(w) {
 			return
 		}
@@ -137,8 +137,8 @@ func (l lease) Undo(h engine.Handle, _ int64) {
 		if (w&bucket.Payload)>>tokenBits == h.Done&0xffff {
 			next = hand(w, h.Done, tokens(w, h.Done)+int64(h.Units))
 		}
-		if e.word.CompareAndSwap(w, next) {
-			e.spent(w, -h.Cost)
+		if e.Word.CompareAndSwap(w, next) {
+			e.Spent(w, -h.Cost)
 			return
 		}
 	}
@@ -158,7 +158,7 @@ func (l lease) Refused(k key.Key, s engine.SharedStep, now, cost int64) {
 			l.overflowed.Add(1)
 			return
 		}
-		e = &l.t.entries[i]
+		e = &l.t.Entries[i]
 	}
 	l.refused(e, i, now, cost)
 }

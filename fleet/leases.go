@@ -13,10 +13,10 @@ import (
 func (l *limit) askLease(it *Item, e *entry, s *side, now int64, ending bool) {
 	win := l.window(now)
 	spent, attempts := l.remember(e, s, now)
-	have := tokens(e.word.Load(), win)
+	have := tokens(e.Word.Load(), win)
 	horizon := 2.2 * float64(l.period) / 1e3
 	target := math.Ceil(s.demand / l.f.cfg.decay() * horizon)
-	cost := float64(max(1, e.cost.Load()))
+	cost := float64(max(1, e.Cost.Load()))
 	var give, want float64
 	least := 1.0
 	switch refused := attempts > spent; {
@@ -65,12 +65,12 @@ func (l *limit) idleFor() int64 {
 // takeOut takes n tokens out of the hand, if they are there.
 func (l *limit) takeOut(e *entry, win uint64, n int64) int64 {
 	for {
-		w := e.word.Load()
+		w := e.Word.Load()
 		n = min(n, tokens(w, win))
 		if n <= 0 || frozen(w) {
 			return 0
 		}
-		if e.word.CompareAndSwap(w, hand(w, win, tokens(w, win)-n)) {
+		if e.Word.CompareAndSwap(w, hand(w, win, tokens(w, win)-n)) {
 			return n
 		}
 	}
@@ -90,20 +90,20 @@ func (l *limit) gotLease(it *Item, ans Answer, e *entry, s *side, now int64) {
 	} else {
 		s.share = (s.demand + 1/l.f.instances()) / (ans[1] + 1)
 		s.debt = 0
-		if laid := ans[0] - float64(granted)*l.per; granted > 0 && (tokens(e.word.Load(), win) == 0 || s.m > laid) {
+		if laid := ans[0] - float64(granted)*l.per; granted > 0 && (tokens(e.Word.Load(), win) == 0 || s.m > laid) {
 			s.m = laid
 		}
 	}
-	if e.inc.Load() != state {
-		e.inc.Store(state)
+	if e.Inc.Load() != state {
+		e.Inc.Store(state)
 	}
-	e.when.Store(now + minUrgent)
+	e.When.Store(now + minUrgent)
 	for {
-		w := e.word.Load()
+		w := e.Word.Load()
 		if frozen(w) {
 			return
 		}
-		if e.word.CompareAndSwap(w, hand(w, win, tokens(w, win)+granted)) {
+		if e.Word.CompareAndSwap(w, hand(w, win, tokens(w, win)+granted)) {
 			return
 		}
 	}
@@ -113,12 +113,12 @@ func (l *limit) leaseOut(e *entry, s *side) {
 	if s.out {
 		return
 	}
-	s.out, s.outCum, s.outHand = true, e.cum.Load(), tokens(e.word.Load(), l.window(l.f.host.Now()))
+	s.out, s.outCum, s.outHand = true, e.Cum.Load(), tokens(e.Word.Load(), l.window(l.f.host.Now()))
 	switch l.stale() {
 	case engine.StaleOpen:
-		e.inc.Store(unbarred)
+		e.Inc.Store(unbarred)
 	case engine.StaleClosed:
-		e.inc.Store(shut)
+		e.Inc.Store(shut)
 	}
 }
 
@@ -126,12 +126,12 @@ func (l *limit) leaseBack(e *entry, s *side) {
 	if !s.out {
 		return
 	}
-	was := e.inc.Swap(0)
+	was := e.Inc.Swap(0)
 	s.out = false
-	e.when.Store(0)
+	e.When.Store(0)
 	if was != unbarred {
 		return
 	}
-	spent := int64((e.cum.Load()-s.outCum)<<8) >> 8
-	s.over = max(0, float64(spent-(s.outHand-tokens(e.word.Load(), l.window(l.f.host.Now())))))
+	spent := int64((e.Cum.Load()-s.outCum)<<8) >> 8
+	s.over = max(0, float64(spent-(s.outHand-tokens(e.Word.Load(), l.window(l.f.host.Now())))))
 }

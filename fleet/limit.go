@@ -146,28 +146,20 @@ func ref(i uint32, w uint64) uint64 { return uint64(i+1)<<8 | w>>56 }
 // deref is the entry, if it still lives that life.
 func (t *table) deref(r uint64) (*entry, uint32, bool) {
 	i := uint32(r>>8) - 1
-	if r == 0 || int(i) >= len(t.entries) {
+	if r == 0 || int(i) >= len(t.Entries) {
 		return nil, 0, false
 	}
-	e := &t.entries[i]
-	return e, i, e.word.Load()>>56 == r&0xff
-}
-
-// spent counts tokens that were admitted with a word of the given life. A slot
-// that has another key by now gets them and loses them again at once.
-func (e *entry) spent(life uint64, cost int64) {
-	if c := e.cum.Add(uint64(cost)); (c^life)>>56 != 0 {
-		e.cum.Add(-uint64(cost))
-	}
+	e := &t.Entries[i]
+	return e, i, e.Word.Load()>>56 == r&0xff
 }
 
 // asked notes a request's cost, and marks the entry as having something to
 // tell.
 func (l *limit) asked(e *entry, i uint32, now, cost int64) {
-	if c := uint32(min(cost, math.MaxUint32)); e.cost.Load() != c {
-		e.cost.Store(c)
+	if c := uint32(min(cost, math.MaxUint32)); e.Cost.Load() != c {
+		e.Cost.Store(c)
 	}
-	if e.link.Load() == 0 {
+	if e.Link.Load() == 0 {
 		l.f.mark(e, i, now)
 	}
 }
@@ -175,9 +167,9 @@ func (l *limit) asked(e *entry, i uint32, now, cost int64) {
 // refused counts demand that was not met, and hurries the exchange where that
 // may change it.
 func (l *limit) refused(e *entry, i uint32, now, cost int64) {
-	e.denied.Add(uint32(cost))
+	e.Denied.Add(uint32(cost))
 	l.asked(e, i, now, cost)
-	if w := e.when.Load(); now >= w {
+	if w := e.When.Load(); now >= w {
 		l.f.hurry(now)
 	}
 }

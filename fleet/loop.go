@@ -223,9 +223,9 @@ func (f *Fleet) goodbye() *call {
 	f.collect()
 	limits := *f.table.limits.Load()
 	now := f.host.Now()
-	for i := range f.table.entries {
-		e, s := &f.table.entries[i], &f.table.sides[i]
-		if id := e.limit.Load(); id != 0 && limits[id].leased() && !s.queued && tokens(e.word.Load(), limits[id].window(now)) > 0 {
+	for i := range f.table.Entries {
+		e, s := &f.table.Entries[i], &f.table.sides[i]
+		if id := e.Limit.Load(); id != 0 && limits[id].leased() && !s.queued && tokens(e.Word.Load(), limits[id].window(now)) > 0 {
 			s.queued = true
 			f.lanes[s.lane].queue = append(f.lanes[s.lane].queue, uint32(i))
 		}
@@ -249,12 +249,12 @@ func (f *Fleet) last(ln *lane, limits []*limit) bool {
 	now := f.host.Now()
 	ln.start(now, f.cfg.decay())
 	for _, i := range ln.queue[:n] {
-		e, s := &f.table.entries[i], &f.table.sides[i]
+		e, s := &f.table.Entries[i], &f.table.sides[i]
 		if f.handOn(ln, i, s) {
 			continue
 		}
-		l := limits[e.limit.Load()]
-		spent, denied := e.untold(s)
+		l := limits[e.Limit.Load()]
+		spent, denied := s.untold(e)
 		switch {
 		case l.cfg.Kind == engine.InFlight && !s.listed, l.cfg.Kind != engine.InFlight && spent == 0 && denied == 0 && !l.leased():
 			continue

@@ -22,23 +22,23 @@ func (l *limit) keepsFor() int64 { return 2 * max(2e9, int64(hold{l}.retry())) }
 // would like to be.
 func (l *limit) askHold(it *Item, e *entry, s *side, now int64, ln *lane, ending bool) {
 	spent, attempts := l.remember(e, s, now)
-	used := float64(bucket.InUse(e.word.Load()))
+	used := float64(bucket.InUse(e.Word.Load()))
 	most := float64(l.rule.Max())
 	want := min(most, used+max(0, attempts-spent))
 	if used == 0 && l.strict() && now-s.attempt < l.keepsFor() {
 		// Whoever was refused comes again, and would be refused again: nothing but
 		// what is leased serves the first request.
-		want = max(want, min(most, float64(max(1, e.cost.Load()))))
+		want = max(want, min(most, float64(max(1, e.Cost.Load()))))
 	}
 	held := 0.0
-	if e.when.Load() != 0 {
+	if e.When.Load() != 0 {
 		// Also when it has run out: it is a part of it that it lives on then.
-		held = float64(e.inc.Load())
+		held = float64(e.Inc.Load())
 	}
 	if want == 0 || ending {
 		// It lives on its own part again. A decision may be under way that has seen
 		// the lease, so that only the next report gives it back.
-		e.when.Store(0)
+		e.When.Store(0)
 		if ending {
 			want, held = used, 0
 		}
@@ -62,10 +62,10 @@ func (l *limit) gotHold(it *Item, ans Answer, e *entry, s *side, now int64, ln *
 	if l.f.learning(ln, now) { // since this very reply, it may be
 		got = min(got, max(it.Arg[HoldUsed], it.Arg[HoldHeld], float64(l.part())))
 	}
-	e.inc.Store(uint64(got))
+	e.Inc.Store(uint64(got))
 	// From when it was sent, and by less than the store waits: the instance has
 	// stopped using a lease well before anybody else may have it.
-	e.when.Store(ln.made + int64(l.f.cfg.ttl())*3/4)
+	e.When.Store(ln.made + int64(l.f.cfg.ttl())*3/4)
 	s.share = got / float64(l.rule.Max())
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/weir-go/weir/bucket"
 	"github.com/weir-go/weir/engine"
 	"github.com/weir-go/weir/key"
+	"github.com/weir-go/weir/shard"
 )
 
 // share is a token bucket that an instance spends by its share: the word is the
@@ -51,7 +52,7 @@ func (l share) Peek(k key.Key, now, cost int64) engine.SharedStep {
 		return s
 	}
 	at := l.rule.At(now)
-	i, w, ok := l.t.find(k, l.id)
+	i, w, ok := l.t.Find(k, l.id)
 	if !ok {
 		inc := l.first(l.laneOf(k))
 		if inc == shut {
@@ -59,7 +60,7 @@ func (l share) Peek(k key.Key, now, cost int64) engine.SharedStep {
 		}
 		return engine.SharedStep{Remaining: l.left(at, at, inc)}
 	}
-	inc := l.t.entries[i].inc.Load()
+	inc := l.t.Entries[i].Inc.Load()
 	units := l.units(inc, cost)
 	if _, ok := l.rule.TakeUnits(w, at, units); !ok || inc == shut {
 		return l.limited(w, at, now, inc, units, i)
@@ -72,38 +73,44 @@ func (l share) Take(k key.Key, now, cost int64) (engine.SharedStep, engine.Handl
 	if s, ok := trivial(cost, l.rule.Max()); ok {
 		return s, engine.Handle{}
 	}
-	i, w, ok := l.t.find(k, l.id)
+	i, w, ok := l.t.Find(k, l.id)
 	if !ok {
 		return l.takeFirst(k, cost)
 	}
 	return l.takeAt(k, l.id, i, w, now, cost)
 }
 
+// Entries implements engine.Entered.
+func (l share) Entries() (*shard.Wide, uint32) { return &l.t.Wide, l.id }
+
+// Asked implements engine.Entered.
+func (l share) Asked(i uint32, now int64) { l.f.mark(&l.t.Entries[i], i, now) }
+
 // FitsKnown implements engine.KnownTaker.
 func (l share) FitsKnown(k key.Key, now, cost int64) bool {
-	i, w, ok := l.t.find(k, l.id)
+	i, w, ok := l.t.Find(k, l.id)
 	if !ok {
 		return false
 	}
-	inc := l.t.entries[i].inc.Load()
+	inc := l.t.Entries[i].Inc.Load()
 	_, ok = l.rule.TakeUnits(w, l.rule.TokenAt(now), l.units(inc, cost))
 	return ok && inc != shut
 }
 
 // TakeKnown implements engine.KnownTaker.
 func (l share) TakeKnown(k key.Key, now, cost int64) (id, done, units uint64, left int64, ok bool) {
-	i, w, ok := l.t.find(k, l.id)
+	i, w, ok := l.t.Find(k, l.id)
 	if !ok {
 		return 0, 0, 0, 0, false
 	}
-	e := &l.t.entries[i]
-	at, inc := l.rule.TokenAt(now), e.inc.Load()
+	e := &l.t.Entries[i]
+	at, inc := l.rule.TokenAt(now), e.Inc.Load()
 	units = l.units(inc, cost)
 	next, ok := l.rule.TakeUnits(w, at, units)
-	if !ok || inc == shut || !e.word.CompareAndSwap(w, next) {
+	if !ok || inc == shut || !e.Word.CompareAndSwap(w, next) {
 		return 0, 0, 0, 0, false
 	}
-	e.spent(w, cost)
+	e.Spent(w, cost)
 	l.asked(e, i, now, cost)
 	return ref(i, w), next, units, l.left(next, at, inc), true
 }
@@ -111,21 +118,21 @@ func (l share) TakeKnown(k key.Key, now, cost int64) (id, done, units uint64, le
 // takeAt charges the entry of k, whose word was w.
 func (l share) takeAt(k key.Key, id, i uint32, w uint64, now, cost int64) (engine.SharedStep, engine.Handle) {
 	at := l.rule.At(now)
-	e := &l.t.entries[i]
+	e := &l.t.Entries[i]
 	for {
-		inc := e.inc.Load()
+		inc := e.Inc.Load()
 		units := l.units(inc, cost)
 		next, ok := l.rule.TakeUnits(w, at, units)
 		if !ok || inc == shut {
 			return l.limited(w, at, now, inc, units, i), engine.Handle{}
 		}
-		if e.word.CompareAndSwap(w, next) {
-			e.spent(w, cost)
+		if e.Word.CompareAndSwap(w, next) {
+			e.Spent(w, cost)
 			l.asked(e, i, now, cost)
 			return engine.SharedStep{Remaining: l.left(next, at, inc), Entry: ref(i, w)},
 				engine.Handle{ID: ref(i, w), Done: next, Units: units, Cost: cost}
 		}
-		if w, ok = e.read(k, id); !ok {
+		if w, ok = e.Read(k, id); !ok {
 			return l.takeFirst(k, cost)
 		}
 	}
@@ -147,10 +154,10 @@ func (l share) takeFirst(k key.Key, cost int64) (engine.SharedStep, engine.Handl
 			case engine.OverflowClosed:
 				return engine.SharedStep{Reason: engine.Closed, RetryAfter: retryClosed}, engine.Handle{}
 			}
-			e := &l.t.entries[l.spare]
-			return l.takeAt(key.Key{}, e.limit.Load(), l.spare, e.word.Load(), now, cost)
+			e := &l.t.Entries[l.spare]
+			return l.takeAt(key.Key{}, e.Limit.Load(), l.spare, e.Word.Load(), now, cost)
 		}
-		if w, ok := l.t.entries[i].read(k, l.id); ok {
+		if w, ok := l.t.Entries[i].Read(k, l.id); ok {
 			return l.takeAt(k, l.id, i, w, now, cost)
 		}
 	}
@@ -163,13 +170,13 @@ func (l share) Undo(h engine.Handle, _ int64) {
 		return
 	}
 	for {
-		w := e.word.Load()
+		w := e.Word.Load()
 		at := l.rule.At(l.f.host.Now()) // after the word: what has drained since the charge is not given back
 		if (w^h.Done)&^uint64(bucket.Payload) != 0 || frozen(w) {
 			return
 		}
-		if e.word.CompareAndSwap(w, l.rule.UndoUnits(w, at, h.Done, h.Units)) {
-			e.spent(w, -h.Cost)
+		if e.Word.CompareAndSwap(w, l.rule.UndoUnits(w, at, h.Done, h.Units)) {
+			e.Spent(w, -h.Cost)
 			return
 		}
 	}

@@ -5,32 +5,29 @@ import (
 
 	"github.com/weir-go/weir/bucket"
 	"github.com/weir-go/weir/engine"
-	"github.com/weir-go/weir/key"
 )
 
 // The exchange of a shared bucket: what is sent of an entry, and what becomes
 // of it when the reply comes. The entry's region is locked.
 
-func (e *entry) key() key.Key { return key.Key{H: e.h.Load(), P: e.p.Load()} }
-
 // untold returns the tokens admitted and refused that no batch has covered yet.
-func (e *entry) untold(s *side) (spent int64, denied uint32) {
-	return int64((e.cum.Load()-s.ack)<<8) >> 8, e.denied.Load() - s.deniedAck
+func (s *side) untold(e *entry) (spent int64, denied uint32) {
+	return int64((e.Cum.Load()-s.ack)<<8) >> 8, e.Denied.Load() - s.deniedAck
 }
 
 // unmark makes whoever spends from now on mark the entry anew. One that is on
 // the stack again stays marked: only its link leads to those below it.
-func (e *entry) unmark() bool { return e.link.CompareAndSwap(linkTaken, 0) }
+func unmark(e *entry) bool { return e.Link.CompareAndSwap(linkTaken, 0) }
 
 // due says whether the key wants to be sent, and whether it stays in the queue.
 func (l *limit) due(e *entry, s *side, now int64) (d dueKey, wanted, stay bool) {
 	if s.flying {
 		return d, false, true
 	}
-	spent, denied := e.untold(s)
+	spent, denied := s.untold(e)
 	since := now - s.pushed
-	inFlight := l.cfg.Kind == engine.InFlight && (bucket.InUse(e.word.Load()) > 0 || s.listed)
-	holding := l.leased() && tokens(e.word.Load(), l.window(now)) > 0
+	inFlight := l.cfg.Kind == engine.InFlight && (bucket.InUse(e.Word.Load()) > 0 || s.listed)
+	holding := l.leased() && tokens(e.Word.Load(), l.window(now)) > 0
 	if s.contended && now-s.attempt > subscribed {
 		s.contended = false
 	}
@@ -46,16 +43,16 @@ func (l *limit) due(e *entry, s *side, now int64) (d dueKey, wanted, stay bool) 
 	switch {
 	case spent == 0 && denied == 0 && !s.contended && !inFlight && !holding:
 		// Nothing to tell, unless something came just now.
-		if !e.unmark() {
-			return d, false, e.link.Load() != 0
+		if !unmark(e) {
+			return d, false, e.Link.Load() != 0
 		}
-		spent, denied = e.untold(s)
+		spent, denied = s.untold(e)
 		return d, false, spent != 0 || denied != 0
 	case s.pushed == 0:
 		return dueKey{class: urgent, size: math.Inf(1)}, true, true
 	case since < minUrgent:
 		return d, false, true
-	case denied > 0 && now >= e.when.Load() && e.when.Load() != 0 || s.out && denied > 0:
+	case denied > 0 && now >= e.When.Load() && e.When.Load() != 0 || s.out && denied > 0:
 		d.class = urgent
 		return d, true, true
 	case since < period:
@@ -84,7 +81,7 @@ func (l *limit) due(e *entry, s *side, now int64) (d dueKey, wanted, stay bool) 
 
 // remember adds to the attempts of the key what came since the last batch.
 func (l *limit) remember(e *entry, s *side, now int64) (spent, attempts float64) {
-	n, denied := e.untold(s)
+	n, denied := s.untold(e)
 	s.sent = (s.ack + uint64(n)) & countMask
 	s.deniedAck += denied
 	attempts = math.Max(0, float64(n)+float64(denied))
@@ -97,7 +94,7 @@ func (l *limit) remember(e *entry, s *side, now int64) (spent, attempts float64)
 	}
 	s.demand = decayed(s.demand, since, decay) + attempts
 	s.demandAt = now
-	if c := float64(e.cost.Load()); c > 0 {
+	if c := float64(e.Cost.Load()); c > 0 {
 		if s.pushed == 0 {
 			s.unit = c
 		}
@@ -108,7 +105,7 @@ func (l *limit) remember(e *entry, s *side, now int64) (spent, attempts float64)
 
 // weight is the part of the bucket that the entry is charged for.
 func (l *limit) weight(e *entry) float64 {
-	inc := e.inc.Load()
+	inc := e.Inc.Load()
 	if inc == shut || inc == 0 {
 		return 1 / l.f.instances()
 	}
@@ -122,7 +119,7 @@ func (l *limit) owes(w uint64, now int64) float64 {
 
 func (l *limit) askShare(it *Item, e *entry, s *side, now int64, late float64) {
 	it.Op = OpRate
-	w := e.word.Load()
+	w := e.Word.Load()
 	spent, attempts := l.remember(e, s, now)
 	part := l.weight(e)
 	a := &it.Arg
@@ -163,7 +160,7 @@ func (l *limit) gotShare(it *Item, ans Answer, e *entry, s *side, is float64, se
 	mid := sent + (now-sent)/2
 	v := view{level: ans[0] - is, s: ans[1], age: ans[2]}
 	expected := math.Max(a[RateX0]+a[RateA]*a[RateT], is+a[RateU])
-	alone := e.inc.Load() == l.rule.Unit() && !s.verdict && !s.out && s.demand+0.5 >= 0.99*v.s && ans[0] <= expected+1
+	alone := e.Inc.Load() == l.rule.Unit() && !s.verdict && !s.out && s.demand+0.5 >= 0.99*v.s && ans[0] <= expected+1
 	// A memory that began later than it did the last time has been lost, unless
 	// nothing was left in it. Both ages are on the store's clock.
 	lost := s.replied != 0 && v.age < min(s.age+is-s.base, MaxAge)-stepBack && s.demand-a[RateAtt] > 0.75
@@ -193,7 +190,7 @@ func (l *limit) gotShare(it *Item, ans Answer, e *entry, s *side, is float64, se
 	if p.left >= float64(l.cfg.Burst)/4 {
 		wake = now + minUrgent
 	}
-	e.when.Store(wake)
+	e.When.Store(wake)
 	if alone {
 		return // nobody else has touched it: the word is exact
 	}
@@ -218,7 +215,7 @@ func (l *limit) install(e *entry, s *side, v view, p part, h holder, mid int64) 
 		return
 	}
 	s.verdict = true
-	since, _ := e.untold(s)
+	since, _ := s.untold(e)
 	if m := verdict(p.allow-float64(since), h.unit, u); m >= 1 {
 		inc := uint64(max(unit, full/(m*h.unit)))
 		l.put(e, inc, l.f.host.Now(), func(float64) float64 { return 0 }, sentCum)
@@ -233,14 +230,14 @@ func (l *limit) install(e *entry, s *side, v view, p part, h holder, mid int64) 
 // a few times at most: against a stream of decisions that never pauses it waits
 // for the next exchange.
 func (l *limit) put(e *entry, inc uint64, at int64, level func(since float64) float64, sent uint64) {
-	e.inc.Store(inc)
+	e.Inc.Store(inc)
 	then := l.rule.At(at)
 	for range 8 {
-		w := e.word.Load()
-		since := float64(int64((e.cum.Load()-sent)<<8) >> 8)
+		w := e.Word.Load()
+		since := float64(int64((e.Cum.Load()-sent)<<8) >> 8)
 		now := l.rule.At(l.f.host.Now())
 		debt := level(since) - float64(int64(now-then))
-		if e.word.CompareAndSwap(w, l.rule.Owing(w, now, uint64(max(0, debt)))) {
+		if e.Word.CompareAndSwap(w, l.rule.Owing(w, now, uint64(max(0, debt)))) {
 			return
 		}
 	}
@@ -267,13 +264,13 @@ func (l *limit) goOut(e *entry, s *side) {
 		if s.replied == 0 {
 			share = 1 / l.f.instances()
 		}
-		if e.inc.Load(); s.verdict {
+		if e.Inc.Load(); s.verdict {
 			// A verdict is no level: the bucket starts from half.
 			s.verdict = false
 			l.put(e, l.cutOff(share, int(s.lane)), l.f.host.Now(), func(float64) float64 { return float64(l.rule.Full()) / 2 }, s.sent)
 		}
-		e.inc.Store(l.cutOff(share, int(s.lane)))
-		e.when.Store(0)
+		e.Inc.Store(l.cutOff(share, int(s.lane)))
+		e.When.Store(0)
 		s.out = true
 	}
 }
@@ -283,7 +280,7 @@ func (l *limit) comeBack(e *entry, s *side) {
 	switch {
 	case l.leased():
 		l.leaseBack(e, s)
-	case l.cfg.Kind != engine.InFlight && e.inc.Load() == shut:
-		e.inc.Store(l.incFor(max(s.share, 1/l.f.instances())))
+	case l.cfg.Kind != engine.InFlight && e.Inc.Load() == shut:
+		e.Inc.Store(l.incFor(max(s.share, 1/l.f.instances())))
 	}
 }

@@ -40,7 +40,7 @@ func (f *Fleet) Snapshot() engine.FleetSnapshot {
 		}
 		for _, i := range ln.queue {
 			mu := f.table.lock(i)
-			n, _ := f.table.entries[i].untold(&f.table.sides[i])
+			n, _ := f.table.sides[i].untold(&f.table.Entries[i])
 			mu.Unlock()
 			s.Pending += max(0, n)
 		}

@@ -58,7 +58,7 @@ func TestStackKeepsItsEnd(t *testing.T) {
 	require.True(t, f.build(ln, host.now, 10), "it is sent from the queue while it is on the stack")
 	take(1)
 	seen := 0
-	for next := f.dirty.Load(); next != linkEnd && next != 0; next = f.table.entries[next-1].link.Load() {
+	for next := f.dirty.Load(); next != linkEnd && next != 0; next = f.table.Entries[next-1].Link.Load() {
 		seen++
 		require.Less(t, seen, 10, "the stack bites its tail")
 	}

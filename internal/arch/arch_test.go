@@ -32,7 +32,7 @@ var rooms = map[string][]string{
 	"weirgrpc": {"engine", "key", "policy", "internal/front", "google.golang.org/grpc", "google.golang.org/genproto", "google.golang.org/protobuf", "github.com/puzpuzpuz/xsync/v3"},
 	"weirprom": {"engine", "internal/series", "github.com/prometheus/client_golang/prometheus"},
 	"weirotel": {"engine", "internal/series", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/metric"},
-	"fleet":    {"engine", "bucket", "key", "github.com/cespare/xxhash/v2"},
+	"fleet":    {"engine", "bucket", "key", "shard", "github.com/cespare/xxhash/v2"},
 
 	"fleet/fleetredis": {"fleet", "github.com/redis/go-redis/v9"},
 	"fleet/fleettest":  {"fleet", "key"},
