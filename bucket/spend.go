@@ -24,9 +24,9 @@ func (s *Spender) Spend(w, at, cost uint64) (next uint64, room int64) {
 	return w&^uint64(Payload) | next>>8, int64(s.burst - d)
 }
 
-// SpendUnits is Spend for a charge in units; more than a full bucket never fit.
+// SpendUnits is Spend for a charge in units; 0 and more than a full bucket never fit.
 func (s *Spender) SpendUnits(w, at, units uint64) (next uint64, room int64) {
-	if units > s.burst>>8 {
+	if units-1 >= s.burst>>8 {
 		return w, -1
 	}
 	d := uint64(max(int64(w<<8-at), 0)) + units<<8

@@ -48,13 +48,17 @@ func (e *Engine) Admit(req Request) (t Ticket) {
 	t.limit, t.door = p.limits[0], laneOf(unsafe.Pointer(&t))<<gateBits
 	if p.express && req.Class-Test < classes && len(req.Claims) <= few {
 		var told *limit
-		var how answer
-		switch {
-		case p.synced && p.shared(&req):
+		how, shared := unanswered, false
+		if p.synced {
 			if told, how = e.expressShared(&t, &req, p); how == unanswered {
-				how = e.expressSynced(&t, &req, p)
-				told = t.limit
+				if shared = p.shared(&req); shared {
+					how = e.expressSynced(&t, &req, p)
+					told = t.limit
+				}
 			}
+		}
+		switch {
+		case how != unanswered || shared:
 		case len(req.Claims) == 1:
 			told, how = e.expressOne(&t, &req, p)
 		case len(req.Claims) == 0:

@@ -31,7 +31,7 @@ type Engine struct {
 	// Guards the gate's bounds: its own, without a lease, are beside it.
 	sizing              sync.Mutex
 	allocation, hardCap int
-	adaptive atomic.Pointer[gate.Adaptive] // moves the gate's capacity, if configured
+	adaptive            atomic.Pointer[gate.Adaptive] // moves the gate's capacity, if configured
 
 	misuse   misuse
 	open     []openTicket

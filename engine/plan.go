@@ -59,11 +59,12 @@ type limit struct {
 	ctl  *control
 	// wide is where the entries of a synced limit are that the engine charges itself,
 	// while it is enforced for every key; wideID is its number there.
-	wide   *shard.Wide
-	wideID uint32
-	shared Shared     // decides instead of the table when the limit is synced
-	taker  KnownTaker // shared, if it is one and a token bucket or a count in flight
-	max    int64      // the largest cost that can ever pass: 0 for Block
+	wide     *shard.Wide
+	wideSalt uint64
+	wideID   uint32
+	shared   Shared     // decides instead of the table when the limit is synced
+	taker    KnownTaker // shared, if it is one and a token bucket or a count in flight
+	max      int64      // the largest cost that can ever pass: 0 for Block
 	// express is max for limits that the express way knows and that are enforced
 	// for every key, else 0.
 	express uint64

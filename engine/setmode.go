@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"log/slog"
+
+	"github.com/weir-go/weir/shard"
 )
 
 // SetMode changes, at once and while requests are decided, the mode of a limit
@@ -72,6 +74,7 @@ func (e *Engine) applyModes(p *plan) {
 		if l.wide = nil; m == Enforce {
 			if s, ok := l.shared.(Entered); ok {
 				e.quietly(func() { l.wide, l.wideID = s.Entries() })
+				l.wideSalt = shard.Salt(l.wideID)
 			}
 		}
 		watching := m.enabled() == 0 || m.enforced() == 0

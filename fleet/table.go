@@ -101,7 +101,7 @@ func frozen(w uint64) bool { return w&bucket.Payload == bucket.Frozen }
 // before, under the region's lock. ok is false when there is no room. found
 // says that somebody else was first.
 func (t *table) enter(k key.Key, limit uint32, now int64, birth func(prev uint64) uint64) (i uint32, found, ok bool) {
-	home := t.Place(k, limit)
+	home := t.Place(k.H ^ shard.Salt(limit))
 	mu := &t.regions[t.Region(home)].mu
 	mu.Lock()
 	defer mu.Unlock()

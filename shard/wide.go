@@ -2,6 +2,7 @@ package shard
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/weir-go/weir/bucket"
 	"github.com/weir-go/weir/key"
@@ -69,11 +70,28 @@ func NewWide(slots, regions, spare int) Wide {
 	return Wide{Entries: make([]Entry, slots+spare), mask: uint64(slots/regions - 1), all: uint64(slots - 1)}
 }
 
-// Place returns where the search for a key begins.
-func (t *Wide) Place(k key.Key, limit uint32) (home uint64) {
-	// H is a keyed hash; what is multiplied only parts the limits of one key.
-	x := k.H ^ uint64(limit)*0x9e3779b97f4a7c15
-	return (x ^ x>>29) & t.all
+// Salt parts the limits of one key; it is to be XORed with the key's H.
+func Salt(limit uint32) uint64 { return uint64(limit) * 0x9e3779b97f4a7c15 }
+
+// Place returns where the search for a key begins, by its H (a keyed hash) and the
+// limit's salt.
+func (t *Wide) Place(salted uint64) (home uint64) { return (salted ^ salted>>29) & t.all }
+
+// Home returns the entry in which a key is looked for first.
+func (t *Wide) Home(salted uint64) *Entry {
+	// There are more entries than Place knows of: no need to check it.
+	return (*Entry)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.Entries)), t.Place(salted)*uint64(unsafe.Sizeof(Entry{}))))
+}
+
+// Seek is Find that returns the entry.
+func (t *Wide) Seek(k key.Key, limit uint32) (e *Entry, w uint64, ok bool) {
+	i, w, ok := t.Find(k, limit)
+	return &t.Entries[i], w, ok
+}
+
+// Index returns the number of an entry of this table.
+func (t *Wide) Index(e *Entry) uint32 {
+	return uint32((uintptr(unsafe.Pointer(e)) - uintptr(unsafe.Pointer(&t.Entries[0]))) / unsafe.Sizeof(Entry{}))
 }
 
 // Slot is the n-th slot of the search, which stays in its region.
@@ -84,7 +102,7 @@ func (t *Wide) Region(slot uint64) uint64 { return slot / (t.mask + 1) }
 
 // Find returns the key's entry and its word.
 func (t *Wide) Find(k key.Key, limit uint32) (i uint32, w uint64, ok bool) {
-	home := t.Place(k, limit)
+	home := t.Place(k.H ^ Salt(limit))
 	for n := range uint64(Window) {
 		i = t.Slot(home, n)
 		e := &t.Entries[i]
