@@ -2,7 +2,6 @@ package bucket_test
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -50,28 +49,6 @@ func TestSlackIsAtMostHalfAToken(t *testing.T) {
 			slack := r.Slack(time.Millisecond)
 			require.Positive(t, slack)
 			require.Zero(t, r.SpentLeft(0, slack), "rate %d", rate)
-		}
-	}
-}
-
-// Spending is taking, and says what is left: the word of a known key goes that
-// way most of the time.
-func TestSpendingIsTaking(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 1))
-	for range 20_000 {
-		r, err := bucket.NewToken(1+rnd.Int64N(1000), time.Duration(1+rnd.Int64N(1e9)), 1+rnd.Int64N(1000))
-		require.NoError(t, err)
-		at := r.At(rnd.Int64N(1e15))
-		w := r.Fresh(rnd.Uint64(), at)
-		w, _ = r.Charge(w, at, rnd.Int64N(2*r.Max()))
-		cost := 1 + rnd.Int64N(r.Max())
-		next, ok := r.Take(w, at, cost)
-		spender := r.Spender()
-		spent, room := spender.Spend(w, at<<8, uint64(cost))
-		require.Equal(t, ok, room >= 0)
-		if ok {
-			require.Equal(t, next, spent)
-			require.Equal(t, r.Left(next, at), r.SpentLeft(room, 0))
 		}
 	}
 }
