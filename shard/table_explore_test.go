@@ -55,6 +55,31 @@ func TestExploreReclaimAgainstAKnownKey(t *testing.T) {
 	})
 }
 
+// The same for a key that its home line has no room for, and that the express way
+// has to go and find.
+func TestExploreReclaimAgainstAKeyAwayFromHome(t *testing.T) {
+	w := newWorldAway(t, 1, 1)
+	l := w.token(2)
+	before := l.of(0xa)
+	before.take(1)
+	require.EqualValues(t, slotsPerLine, before.Claim.Slot)
+	var a, b acct
+	w.explore(explore.Scenario{
+		Reset: func() { a, b = l.of(0xa).quick(), l.of(0xb).quick() },
+		Threads: []func(){
+			func() { a.take(1); a.take(1) },
+			func() { b.take(1) },
+			func() { w.now.Store(1); w.now.Store(2) },
+		},
+		Final: func() error {
+			va, vb := a.arrival(), b.arrival()
+			return all(w.noTwins(),
+				holds(va >= 1+a.admitted && va <= 2+a.admitted, "a: %d admitted arrive at %d", a.admitted, va),
+				holds(vb >= b.admitted && vb <= 2+b.admitted, "b: %d admitted arrive at %d", b.admitted, vb))
+		},
+	})
+}
+
 // The first sights of one key against each other and against another key that
 // wants the slot of its idle word.
 func TestExploreOneBirthWithReclaim(t *testing.T) {

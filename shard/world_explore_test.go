@@ -28,21 +28,28 @@ func (w *world) Publish(now int64) {}
 
 // newWorld returns a table with n free slots; the others hold words that never
 // fall idle.
-func newWorld(t testing.TB, n int) *world {
+func newWorld(t testing.TB, n int) *world { return newWorldAway(t, 0, n) }
+
+// newWorldAway is newWorld with the free slots so many lines away from the one in
+// which all keys are at home.
+func newWorldAway(t testing.TB, away uint64, n int) *world {
 	w := &world{t: t}
 	w.tab = &Table{
-		lines:      make([]Line, 1+maxIDs*overflowSlots/slotsPerLine),
+		lines:      make([]Line, away+1+maxIDs*overflowSlots/slotsPerLine),
 		reach:      make([]atom.Uint64, 1),
 		mus:        make([]mutex, 1),
 		shardShift: 64,
-		perShard:   1,
-		main:       slotsPerLine,
+		perShard:   away + 1,
+		main:       (away + 1) * slotsPerLine,
 		clock:      w,
 	}
 	busy := w.flight(1)
-	for i := n; i < slotsPerLine; i++ {
+	for i := range w.tab.main {
+		if i/slotsPerLine == away && i%slotsPerLine < uint64(n) {
+			continue
+		}
 		s := w.tab.slot(uint32(i))
-		s.tag.Store(TagOf(0xf00+uint64(i), busy.ID))
+		s.tag.Store(TagOf(0xf00+i, busy.ID))
 		s.word.Store(1)
 	}
 	return w
@@ -119,15 +126,26 @@ func (a *acct) take(cost int64) bool {
 	return false
 }
 
-// takeKnown charges a known key's word at home, or reports that it could not.
+// takeKnown charges a known key's word, by the steps of the engine's express way, or
+// reports that it could not.
 func (a *acct) takeKnown(now int64) bool {
 	tag := TagOf(a.h, a.ID)
 	s := a.tab.Home(a.h).Pick(tag)
 	old, ok := s.Read(tag)
 	if !ok {
-		return false
+		if s, old, ok = a.tab.Seek(a.h, tag); !ok {
+			return false
+		}
 	}
-	next, ok := a.Rule.Take(old, a.Rule.At(now), a.Claim.Cost)
+	var next uint64
+	if a.Rule.Kind == bucket.Token {
+		spender := a.Rule.Spender()
+		var room int64
+		next, room = spender.Spend(old, a.Rule.SpendAt(now), uint64(a.Claim.Cost))
+		ok = room >= 0
+	} else {
+		next, ok = a.Rule.Take(old, a.Rule.At(now), a.Claim.Cost)
+	}
 	if !ok || !s.Change(old, next) {
 		return false
 	}
@@ -161,7 +179,7 @@ func (a *acct) arrival() int64 {
 // noTwins fails when a key has two words.
 func (w *world) noTwins() error {
 	seen := map[uint64]bool{}
-	for i := range uint32(slotsPerLine) {
+	for i := range uint32(w.tab.main) {
 		tag := w.tab.slot(i).tag.Load()
 		if tag != 0 && seen[tag] {
 			return fmt.Errorf("key %x has two words", tag)
