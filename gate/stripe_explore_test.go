@@ -44,8 +44,11 @@ func newSpread(t *testing.T, allocation int, lying ...int) *spread {
 	return s
 }
 
-// by sends the caller in by one stripe.
-func (s *spread) by(c *caller, way int) { c.note(s.EnterBy(&s.ways[way], c.critical)) }
+// by sends the caller in by one stripe, as the engine does: who is not critical takes
+// what lies there first.
+func (s *spread) by(c *caller, way int) {
+	c.note(!c.critical && s.ways[way].TakeOther() || s.EnterBy(&s.ways[way], c.critical))
+}
 
 // out lets the caller leave by one stripe, if inside.
 func (s *spread) out(c *caller, way int) {
