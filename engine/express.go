@@ -35,8 +35,10 @@ func (e *Engine) expressNone(t *Ticket, req *Request, p *plan) (told *limit, how
 	if e.level.Load() != 0 {
 		return nil, unanswered
 	}
-	if p.gated && (req.Class == Critical || !e.enterAtOnce(t)) && !e.enter(t, req.Class == Critical) {
-		return e.refuseLayer(t, req, p, Fleet)
+	if p.gated && (req.Class == Critical || !e.enterAtOnce(t)) {
+		if !e.enter(t, req.Class == Critical) {
+			return e.refuseLayer(t, req, p, Fleet)
+		}
 	}
 	t.left = -1
 	return p.limits[0], admitted
@@ -73,8 +75,10 @@ func (e *Engine) expressOne(t *Ticket, req *Request, p *plan) (told *limit, how 
 	if e.level.Load() != 0 && e.shedsExpress(req) {
 		return e.refuseLayer(t, req, p, Worker)
 	}
-	if p.gated && (req.Class == Critical || !e.enterAtOnce(t)) && !e.enter(t, req.Class == Critical) {
-		return e.refuseLayer(t, req, p, Fleet)
+	if p.gated && (req.Class == Critical || !e.enterAtOnce(t)) {
+		if !e.enter(t, req.Class == Critical) {
+			return e.refuseLayer(t, req, p, Fleet)
+		}
 	}
 	if !s.Change(old, next) {
 		e.leave(t)
@@ -138,8 +142,10 @@ func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan) (told *limit, how 
 	if e.level.Load() != 0 && e.shedsExpress(req) {
 		return e.refuseLayer(t, req, p, Worker)
 	}
-	if p.gated && (req.Class == Critical || !e.enterAtOnce(t)) && !e.enter(t, req.Class == Critical) {
-		return e.refuseLayer(t, req, p, Fleet)
+	if p.gated && (req.Class == Critical || !e.enterAtOnce(t)) {
+		if !e.enter(t, req.Class == Critical) {
+			return e.refuseLayer(t, req, p, Fleet)
+		}
 	}
 	if !s1.Change(old1, next1) {
 		e.leave(t)

@@ -1,28 +1,29 @@
 package engine
 
 import (
+	"math/bits"
+
 	"github.com/weir-go/weir/bucket"
 	"github.com/weir-go/weir/shard"
 )
 
 // expressShared is the express way of a request with one claim on a bucket that a
-// fleet shares, where the engine may charge its entries itself: alone, or beside a
-// claim that the engine counts. While the ladder is at rest nothing can come
-// between that would be refused sooner, but for the gate. It calls nothing of the
-// fleet's, so there is nothing to recover from.
+// fleet shares, where the engine may charge its entries itself: alone, or beside
+// requests in flight that the engine counts. While the ladder is at rest nothing can
+// come between that would be refused sooner, but for the gate. It calls nothing of
+// the fleet's, so there is nothing to recover from.
 func (e *Engine) expressShared(t *Ticket, req *Request, p *plan) (told *limit, how answer) {
 	if e.level.Load() != 0 || len(req.Claims) == 0 {
 		return nil, unanswered
 	}
-	c := &req.Claims[0]
+	c, o := &req.Claims[0], (*Claim)(nil)
 	l, ol := p.entered(c), (*limit)(nil)
-	o := c
 	if len(req.Claims) > 1 {
 		if o = &req.Claims[1]; l == nil {
 			c, o = o, c
 			l = p.entered(c)
 		}
-		if ol = p.ordinary(o); ol == nil {
+		if ol = p.ordinary(o); ol == nil || ol.kind != InFlight {
 			return nil, unanswered
 		}
 	}
@@ -30,7 +31,7 @@ func (e *Engine) expressShared(t *Ticket, req *Request, p *plan) (told *limit, h
 		return nil, unanswered
 	}
 	x := l.wide.Home(c.Key.H ^ l.wideSalt)
-	w, ok := x.Read(c.Key, l.wideID)
+	w, ok := x.Look(c.Key, l.wideID)
 	if !ok {
 		if x, w, ok = l.wide.Seek(c.Key, l.wideID); !ok {
 			return nil, unanswered
@@ -42,8 +43,7 @@ func (e *Engine) expressShared(t *Ticket, req *Request, p *plan) (told *limit, h
 		return nil, unanswered
 	}
 	var s *shard.Slot
-	var old, other uint64
-	var otherRoom int64
+	var old uint64
 	if ol != nil {
 		tag := shard.TagOf(o.Key.H, ol.table)
 		s = e.table.Home(o.Key.H).Pick(tag)
@@ -52,27 +52,23 @@ func (e *Engine) expressShared(t *Ticket, req *Request, p *plan) (told *limit, h
 				return nil, unanswered
 			}
 		}
-		if ol.kind == InFlight {
-			other, ok = ol.rule.TakeFlight(old, o.Cost)
-		} else {
-			other, otherRoom = ol.spend.Spend(old, e.at(ol), uint64(o.Cost))
-			ok = otherRoom >= 0
-		}
-		if !ok {
+		if bucket.InUse(old)+o.Cost > ol.max {
 			return nil, unanswered
 		}
 	}
-	if p.gated && (req.Class == Critical || !e.enterAtOnce(t)) && !e.enter(t, req.Class == Critical) {
-		return nil, unanswered
+	if p.gated && (req.Class == Critical || !e.enterAtOnce(t)) {
+		if !e.enter(t, req.Class == Critical) {
+			return nil, unanswered
+		}
 	}
-	if ol != nil && !s.Change(old, other) {
+	if ol != nil && !s.Change(old, old+uint64(o.Cost)) {
 		e.leave(t)
 		return nil, unanswered
 	}
 	// Last, since its undo, unlike that of a place, may give back less than was taken.
 	if !x.Word.CompareAndSwap(w, next) {
 		if ol != nil {
-			e.table.Undo(&shard.Claim{Cost: o.Cost, Rule: &ol.rule, Slot: e.table.Index(s), Word: other})
+			e.table.Release(e.table.Index(s), bucket.Life(old), o.Cost)
 		}
 		e.leave(t)
 		return nil, unanswered
@@ -84,20 +80,19 @@ func (e *Engine) expressShared(t *Ticket, req *Request, p *plan) (told *limit, h
 	if x.Link.Load() == 0 {
 		e.asked(l, x)
 	}
+	if ol != nil {
+		t.left = ol.max - bucket.InUse(old) - o.Cost
+		t.keepFlight(ol, e.table.Index(s), old, o.Cost)
+		// Multiplied, since a division takes longer: is there as much of the share?
+		more := uint64(t.left)
+		if l.id < ol.id {
+			more++
+		}
+		if hi, units := bits.Mul64(more, inc); hi == 0 && units <= uint64(room)>>8 {
+			return ol, admitted
+		}
+	}
 	t.left = int64(uint64(room) >> 8 / inc)
-	if ol == nil {
-		return l, admitted
-	}
-	left := int64(0)
-	if ol.kind == InFlight {
-		left = ol.max - bucket.InUse(other)
-		t.keepFlight(ol, e.table.Index(s), other, o.Cost)
-	} else {
-		left = ol.tokens(otherRoom)
-	}
-	if left < t.left || left == t.left && ol.id < l.id {
-		t.left, l = left, ol
-	}
 	return l, admitted
 }
 

@@ -45,6 +45,16 @@ func (e *Entry) Read(k key.Key, limit uint32) (w uint64, ok bool) {
 	return w, e.Is(k, limit) && (e.Word.Load()^w)>>56 == 0 && w<<8 != bucket.Frozen<<8
 }
 
+// Look is Read for who goes on to change the word by compare-and-swap, which fails if
+// the entry has become another's since.
+func (e *Entry) Look(k key.Key, limit uint32) (w uint64, ok bool) {
+	w = e.Word.Load()
+	if e.H.Load() != k.H || e.P.Load() != k.P || e.Limit.Load() != limit {
+		return w, false
+	}
+	return w, w<<8 != bucket.Frozen<<8
+}
+
 // Spent counts tokens that were admitted with a word of the given life. A slot
 // that has another key by now gets them and loses them again at once.
 func (e *Entry) Spent(life uint64, cost int64) {
