@@ -124,3 +124,25 @@ func TestACalendarLeftAloneDoesNotTurnBack(t *testing.T) {
 	require.Equal(t, first+8, r.At(late+int64(4*time.Minute)-1))
 	require.Equal(t, first+9, r.At(late+int64(4*time.Minute)))
 }
+
+// A charge in units is one in tokens at the bucket's own price; nothing, and more than
+// a full bucket, never fit.
+func TestUnitsAreSpentAsTokensAre(t *testing.T) {
+	r, err := bucket.NewToken(3, time.Second, 40)
+	require.NoError(t, err)
+	s := r.Spender()
+	const at = uint64(1) << 50
+	for _, w := range []uint64{r.Fresh(9, at), r.Fresh(9, at-1000), 5<<56 | (at+r.Full()/2)&bucket.Payload} {
+		for cost := uint64(1); cost <= 40; cost++ {
+			next, room := s.Spend(w, at<<8, cost)
+			units, left := s.SpendUnits(w, at<<8, cost*r.Unit())
+			require.Equal(t, next, units)
+			require.Equal(t, room, left)
+		}
+		for _, units := range []uint64{0, r.Full() + 1, math.MaxUint64} {
+			next, room := s.SpendUnits(w, at<<8, units)
+			require.Negative(t, room)
+			require.Equal(t, w, next)
+		}
+	}
+}

@@ -94,3 +94,33 @@ func (f *Fleet) Deref(id uint64) (k key.Key, limit uint32, ok bool) {
 
 // Entry is the state of a key.
 type Entry = entry
+
+// Spent is how many tokens all entries have counted.
+func (f *Fleet) Spent() (n uint64) {
+	for i := range f.table.Entries {
+		n += f.table.Entries[i].Cum.Load() & countMask
+	}
+	return n
+}
+
+// Marked is how many entries have something to tell.
+func (f *Fleet) Marked() (n int) {
+	for i := range f.table.Entries {
+		if f.table.Entries[i].Link.Load() != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Tell takes note of what all entries have to tell, as an exchange does.
+func (f *Fleet) Tell() {
+	for i := range f.table.Entries {
+		e := &f.table.Entries[i]
+		if e.Link.Load() != 0 {
+			e.Link.Store(linkTaken)
+			unmark(e)
+		}
+	}
+	f.dirty.Store(0)
+}
