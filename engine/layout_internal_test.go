@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"testing"
 	"unsafe"
 
@@ -14,6 +15,42 @@ func TestPublishedTimeHasItsCacheLine(t *testing.T) {
 	at := unsafe.Offsetof(l.published)
 	require.GreaterOrEqual(t, at, uintptr(64-8))
 	require.GreaterOrEqual(t, unsafe.Offsetof(l.clock)-at, uintptr(64))
+}
+
+// So has that of each bucket.
+func TestABucketsPublishedTimeHasItsCacheLine(t *testing.T) {
+	e := Must(New(Config{Limits: []Limit{{Name: "api", Rate: 1, Per: 1, Burst: 1}, {Name: "own", Rate: 1, Per: 1, Burst: 1}}, MaxEntries: 1}))
+	defer func() { require.NoError(t, e.Close()) }()
+	require.Equal(t, uintptr(64), unsafe.Sizeof(instant{}))
+	for _, l := range e.plan.Load().limits[1:] {
+		require.Zero(t, uintptr(unsafe.Pointer(l.at))%64)
+	}
+}
+
+// A ticket is written by Admit and copied whole by its caller: it is a cache line,
+// and what it holds of one claim a quarter of one.
+func TestATicketIsACacheLine(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("pointers are shorter")
+	}
+	var tk Ticket
+	require.Equal(t, uintptr(64), unsafe.Sizeof(tk))
+	require.Equal(t, uintptr(16), unsafe.Sizeof(tk.holds[0]))
+	require.Zero(t, unsafe.Offsetof(tk.holds)%8)
+	require.LessOrEqual(t, maxHolds, math.MaxUint8, "they are counted in a byte")
+	require.LessOrEqual(t, openTickets, math.MaxUint8, "and so are the sampled ones, from 1 on")
+	require.LessOrEqual(t, lanes, 1<<(8-gateBits), "and a lane shares one with the gate")
+}
+
+// What a lone claim needs of its limit lies side by side.
+func TestWhatALoneClaimReadsIsALine(t *testing.T) {
+	var l limit
+	for _, end := range []uintptr{
+		unsafe.Offsetof(l.lone) + unsafe.Sizeof(l.lone), unsafe.Offsetof(l.at) + unsafe.Sizeof(l.at),
+		unsafe.Offsetof(l.spend) + unsafe.Sizeof(l.spend), unsafe.Offsetof(l.table) + unsafe.Sizeof(l.table),
+	} {
+		require.LessOrEqual(t, end, uintptr(64))
+	}
 }
 
 // What every decision reads, and nobody writes often, shares no cache line with

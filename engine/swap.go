@@ -7,7 +7,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/bucket"
@@ -246,7 +245,7 @@ func (b *builder) rule(l *limit, prev *limit) (kept bool, err error) {
 		l.charge = &fresh
 		l.rule, err = fresh.HoldFor()
 	default:
-		l.spend, l.at = fresh.Spender(), new(atomic.Uint64)
+		l.spend, l.at = fresh.Spender(), &new(instant).Uint64
 		l.at.Store(fresh.SpendAt(b.now))
 	}
 	return kept, err
