@@ -155,23 +155,41 @@ func TestRefusalsAllocateNothing(t *testing.T) {
 	refused(engine.Admitted, engine.Read, engine.LimitID(1).Claim(f.Key("u")))
 }
 
-// What the express way does for every request is part of it.
+// What the ways of the common requests do for each is part of them, and so is what a
+// key is made by.
 func TestExpressWayIsInlined(t *testing.T) {
 	if runtime.Compiler != "gc" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		t.Skip("asks the gc compiler, for 64 bits")
 	}
-	for pkg, calls := range map[string][]string{
-		".": {
-			"bucket.(*Spender).Spend", "bucket.(*Rule).TakeFlight", "(*plan).ordinary",
-			"shard.(*Table).Home", "shard.(*Slot).Read", "shard.(*Slot).Change", "shard.(*Slot).Next",
-			"(*Engine).now", "shard.(*Line).Pick", "(*Ticket).keepFlight", "shard.(*Table).Release", "gate.(*Gate).LeaveBy",
-		},
-		"../shard": {"(*Table).home", "(*Table).reachOf", "(*Line).Pick", "TagOf"},
+	built := map[string]string{}
+	for _, c := range []struct {
+		pkg, file string
+		calls     []string
+	}{
+		{".", "admit.go", []string{
+			"shard.TagOf", "shard.(*Table).Home", "key.Line", "shard.(*Line).Pick", "shard.(*Slot).has", "shard.(*Slot).Read",
+			"bucket.(*Spender).Spend", "shard.(*Slot).Change", "laneOf", "(*Engine).lane",
+		}},
+		{".", "express.go", []string{
+			"bucket.(*Spender).Spend", "bucket.(*Rule).TakeFlight", "(*plan).ordinary", "(*Engine).at", "(*Engine).enterAtOnce",
+			"gate.(*Stripe).TakeOther", "shard.(*Table).Home", "shard.(*Line).Pick", "shard.(*Slot).Read", "shard.(*Slot).Change",
+			"shard.(*Slot).Next", "(*limit).tokens", "(*Ticket).keepFlight",
+		}},
+		{".", "ticket.go", []string{"shard.(*Table).Release", "gate.(*Gate).LeaveBy"}},
+		{"../shard", "find.go", []string{"(*Table).home", "(*Table).reachOf", "(*Line).Pick", "TagOf"}},
+		{"../key", "key.go", []string{"(*Hasher).keyed", "Line", "mix8", "mix4", "mix1", "avalanche"}},
 	} {
-		out, err := exec.Command("go", "build", "-gcflags=-m", pkg).CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		for _, call := range calls {
-			require.True(t, strings.Contains(string(out), "inlining call to "+call+"\n"), call)
+		if built[c.pkg] == "" {
+			out, err := exec.Command("go", "build", "-gcflags=-m", c.pkg).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			built[c.pkg] = string(out)
+		}
+		for _, call := range c.calls {
+			is := func(line string) bool {
+				return strings.Contains(line, c.file+":") && strings.HasSuffix(line, ": inlining call to "+call)
+			}
+			require.True(t, slices.ContainsFunc(strings.Split(built[c.pkg], "\n"), is), "%s in %s", call, c.file)
 		}
 	}
+	require.Contains(t, built["."], ": can inline (*Ticket).Done\n", "by who asks")
 }
