@@ -93,11 +93,11 @@ func New(cfg Config) (*Engine, error) {
 		}
 	}
 	e.table = shard.New(cfg.MaxEntries, e.time)
-	e.hasher.Ahead(e.table.Homes())
 	e.ticker.init(e, cfg)
 	if err := e.install(cfg); err != nil {
 		return nil, err
 	}
+	e.hasher.Ahead(e.table.Homes(), e.plan.Load().entries())
 	if cfg.Sync != nil {
 		if err := cfg.Sync.Start(host{e}); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/weir-go/weir/bucket"
+	"github.com/weir-go/weir/key"
 	"github.com/weir-go/weir/shard"
 )
 
@@ -111,4 +112,15 @@ func (p *plan) entered(c *Claim) *limit {
 		return l
 	}
 	return nil
+}
+
+// entries is where the keys of the first limit are that is charged by its entries: of
+// several, a hint for one has to do.
+func (p *plan) entries() key.Lines {
+	for _, l := range p.limits {
+		if l.wide != nil {
+			return l.wide.Homes(l.wideID)
+		}
+	}
+	return key.Lines{}
 }

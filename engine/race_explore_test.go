@@ -93,6 +93,50 @@ func TestExploreALostRaceLeavesNoTrace(t *testing.T) {
 	}
 }
 
+// Lone claims on one key, beside one of two limits that may lose a race for the second
+// and is undone: as many are admitted as the bucket has tokens, and the key is charged
+// for those.
+func TestExploreLoneClaimsOnOneKey(t *testing.T) {
+	f := start(t, engine.Config{
+		Limits:     []engine.Limit{tokens("api", 1, time.Hour, 4), tokens("last", 1, time.Hour, 2)},
+		MaxEntries: 1,
+	})
+	f.take("api", "u", 1)
+	f.take("last", "all", 1)
+	var a, b, c, d asked
+	interleave(t, explore.Scenario{
+		Reset: func() {
+			a = asked{f: f, claims: []engine.Claim{f.claim("api", "u", 1)}}
+			b = asked{f: f, claims: []engine.Claim{f.claim("api", "u", 1), f.claim("last", "all", 1)}}
+			c = asked{f: f, claims: []engine.Claim{f.claim("last", "all", 1)}}
+			d = asked{f: f, claims: []engine.Claim{f.claim("api", "u", 2)}}
+		},
+		Threads: []func(){func() { a.admit(); d.admit() }, func() { b.admit() }, func() { c.admit() }},
+		Final: func() error {
+			left := int64(3)
+			for _, q := range []*asked{&a, &b, &d} {
+				if q.ok {
+					left -= q.claims[0].Cost
+				}
+			}
+			switch {
+			case b.ok == c.ok:
+				return fmt.Errorf("of one token were admitted %v and %v", b.ok, c.ok)
+			case !a.ok:
+				return fmt.Errorf("refused with a token for all who come before")
+			case !d.ok && !b.ok && c.ok && left != 2:
+				return fmt.Errorf("%d left", left)
+			case left < 0:
+				return fmt.Errorf("%d more than there is", -left)
+			}
+			if n := f.left("api", "u"); n != left {
+				return fmt.Errorf("%d left, not %d", n, left)
+			}
+			return nil
+		},
+	})
+}
+
 // A job that uses all of its key's bucket, from its estimate to its settlement,
 // never leaves room for another in between.
 func TestExploreASettlementLeavesNoGap(t *testing.T) {

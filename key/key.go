@@ -24,11 +24,11 @@ type Key struct {
 // usable.
 type Hasher struct {
 	seed   maphash.Seed
-	k0, k1 uint64         // of SipHash, when there is a secret
-	m0, m1 uint64         // secret multipliers that join the parts' hashes
-	m2     uint64         // seed, for a memory hash
-	first  unsafe.Pointer // of a table's lines; see Ahead
-	lines  uint64
+	k0, k1 uint64 // of SipHash, when there is a secret
+	m0, m1 uint64 // secret multipliers that join the parts' hashes
+	m2     uint64 // seed, for a memory hash
+	first  Lines  // see Ahead
+	second Lines
 	sip    bool
 }
 
@@ -66,8 +66,11 @@ func (h *Hasher) Key(parts ...string) Key {
 	} else {
 		k.H = h.keyed(s)
 	}
-	if h.lines != 0 {
-		h.ahead(k.H)
+	if h.first.N != 0 {
+		h.first.ahead(k.H)
+		if h.second.N != 0 {
+			h.second.ahead(k.H)
+		}
 	}
 	k.P = prime5 + uint64(n)
 	if n&16 != 0 {
@@ -101,8 +104,11 @@ func (h *Hasher) join(parts []string) Key {
 		k.H = h.fold(k.H, h.secret(p))
 		k.P = foldPublic(k.P, xxhash.Sum64String(p))
 	}
-	if h.lines != 0 {
-		h.ahead(k.H)
+	if h.first.N != 0 {
+		h.first.ahead(k.H)
+		if h.second.N != 0 {
+			h.second.ahead(k.H)
+		}
 	}
 	return k
 }

@@ -17,7 +17,9 @@ func TestAHasherAsksForTheLineThatIsLookedAt(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, entries := range []int{1, 39, 100, 1000, 9_829, 100_000} {
 		tab := New(entries, nil)
-		first, n := tab.Homes()
+		homes := tab.Homes()
+		first, n := homes.First, homes.N
+		require.Zero(t, homes.Salt)
 		require.Same(t, &tab.lines[0], (*Line)(first))
 		require.EqualValues(t, len(tab.lines)-maxIDs*overflowSlots/slotsPerLine, n)
 		for i := range 2000 {

@@ -121,10 +121,9 @@ func (t *Table) Bytes() int {
 // lineOf returns the number of a key's home line.
 func (t *Table) lineOf(h uint64) uint64 { return key.Line(h, t.all) }
 
-// Homes returns the first of the lines that keys are at home in, and how many they
-// are, fewer than 2^32: for a key.Hasher.
-func (t *Table) Homes() (first unsafe.Pointer, n uint64) {
-	return unsafe.Pointer(unsafe.SliceData(t.lines)), t.all
+// Homes returns the lines that keys are at home in, for a key.Hasher.
+func (t *Table) Homes() key.Lines {
+	return key.Lines{First: unsafe.Pointer(unsafe.SliceData(t.lines)), N: t.all}
 }
 
 // home returns the shard of a key, its first line and the key's line in it.

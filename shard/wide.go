@@ -68,7 +68,7 @@ func (e *Entry) Spent(life uint64, cost int64) {
 type Wide struct {
 	Entries []Entry
 	mask    uint64 // slots of a region, less 1
-	all     uint64 // slots of all regions, less 1
+	all     uint64 // slots of all regions
 }
 
 // Window is how many slots of a Wide a key is looked for in.
@@ -77,7 +77,7 @@ const Window = 32
 // NewWide returns a table of so many slots in so many regions, both powers of two,
 // and behind them some spare ones in which nothing is looked for.
 func NewWide(slots, regions, spare int) Wide {
-	return Wide{Entries: make([]Entry, slots+spare), mask: uint64(slots/regions - 1), all: uint64(slots - 1)}
+	return Wide{Entries: make([]Entry, slots+spare), mask: uint64(slots/regions - 1), all: uint64(slots)}
 }
 
 // Salt parts the limits of one key; it is to be XORed with the key's H.
@@ -85,7 +85,13 @@ func Salt(limit uint32) uint64 { return uint64(limit) * 0x9e3779b97f4a7c15 }
 
 // Place returns where the search for a key begins, by its H (a keyed hash) and the
 // limit's salt.
-func (t *Wide) Place(salted uint64) (home uint64) { return (salted ^ salted>>29) & t.all }
+func (t *Wide) Place(salted uint64) (home uint64) { return key.Line(salted, t.all) }
+
+// Homes returns the entries in which the keys of one limit are looked for first, for a
+// key.Hasher.
+func (t *Wide) Homes(limit uint32) key.Lines {
+	return key.Lines{First: unsafe.Pointer(unsafe.SliceData(t.Entries)), N: t.all, Salt: Salt(limit)}
+}
 
 // Home returns the entry in which a key is looked for first.
 func (t *Wide) Home(salted uint64) *Entry {

@@ -71,6 +71,21 @@ func TestTheSearchStaysInItsRegion(t *testing.T) {
 	require.EqualValues(t, 4, tab.Region(256), "that of the spare ones")
 }
 
+// What a hasher is told to ask for is the entry that is looked at first.
+func TestAHasherAsksForTheEntryThatIsLookedAt(t *testing.T) {
+	tab := shard.NewWide(256, 4, 2)
+	for limit := range uint32(5) {
+		homes := tab.Homes(limit)
+		for i := range uint64(1000) {
+			h := i * 0x9e3779b97f4a7c15
+			at := key.Line(h^homes.Salt, homes.N)
+			require.Less(t, at, uint64(256))
+			require.Same(t, &tab.Entries[at], tab.Home(h^shard.Salt(limit)))
+			require.Equal(t, unsafe.Pointer(&tab.Entries[at]), unsafe.Add(homes.First, at*uint64(unsafe.Sizeof(shard.Entry{}))))
+		}
+	}
+}
+
 // What is spent with the word of another life does not count.
 func TestTokensOfAnotherLifeDoNotCount(t *testing.T) {
 	var e shard.Entry
