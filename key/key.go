@@ -69,7 +69,7 @@ func (h *Hasher) Key(parts ...string) Key {
 	if h.first.N != 0 {
 		h.first.ahead(k.H)
 		if h.second.N != 0 {
-			h.second.ahead(k.H)
+			h.second.ahead(k.H ^ h.second.Salt)
 		}
 	}
 	k.P = prime5 + uint64(n)
@@ -107,7 +107,7 @@ func (h *Hasher) join(parts []string) Key {
 	if h.first.N != 0 {
 		h.first.ahead(k.H)
 		if h.second.N != 0 {
-			h.second.ahead(k.H)
+			h.second.ahead(k.H ^ h.second.Salt)
 		}
 	}
 	return k

@@ -25,13 +25,14 @@ func put(t *shard.Wide, k key.Key, limit uint32, n uint64, w uint64) *shard.Entr
 func TestAnEntryIsOneKeysAndOneLimits(t *testing.T) {
 	tab := shard.NewWide(256, 4, 2)
 	k := key.Key{H: 0x123456789abcdef, P: 77}
-	const limit, word = 3, 5<<56 | 99
+	const limit = 3
+	word := uint64(5<<56 | 99)
 	for n := range uint64(shard.Window) {
 		e := put(&tab, k, limit, n, word)
 		x, w, ok := tab.Seek(k, limit)
 		require.True(t, ok)
 		require.Same(t, e, x)
-		require.EqualValues(t, word, w)
+		require.Equal(t, word, w)
 		require.Equal(t, k, e.Key())
 		i, _, ok := tab.Find(k, limit)
 		require.True(t, ok)
@@ -91,9 +92,9 @@ func TestTokensOfAnotherLifeDoNotCount(t *testing.T) {
 	var e shard.Entry
 	e.Cum.Store(7<<56 | 10)
 	e.Spent(7<<56|1234, 3)
-	require.EqualValues(t, 7<<56|13, e.Cum.Load())
+	require.Equal(t, uint64(7<<56|13), e.Cum.Load())
 	e.Spent(6<<56|1234, 3)
-	require.EqualValues(t, 7<<56|13, e.Cum.Load())
+	require.Equal(t, uint64(7<<56|13), e.Cum.Load())
 	e.Spent(7<<56, -3)
-	require.EqualValues(t, 7<<56|10, e.Cum.Load())
+	require.Equal(t, uint64(7<<56|10), e.Cum.Load())
 }
