@@ -24,7 +24,9 @@ const few = 2
 // It is safe for concurrent use.
 func (e *Engine) Admit(req Request) (t Ticket) {
 	p := e.plan.Load()
-	// What nothing but one bucket can refuse is decided here; see express.go.
+	// The commonest request: one claim on a bucket beside which only the ladder can
+	// refuse, and that is at rest. It is decided here, if the key is known and the cost
+	// fits; see express.go.
 	class := req.Class - Test
 	if claims, level := req.Claims, e.level.Load(); len(claims) == 1 && level == 0 && class < classes {
 		c := &claims[0]

@@ -12,11 +12,17 @@ import (
 // Whatever else a request is, it leaves no trace and is not answered: then decide
 // has to.
 //
-// It is written for few instructions: what it calls is inlined, but for what is
-// rare, and what it keeps lies in registers. What remains is kept in the bucket's
-// units and only counted, in tokens, when somebody asks the ticket for it. The
-// ticket is written before the last locked instruction: the caller copies it whole,
-// and reading together what was just written in parts takes as long as the rest.
+// Two kinds of request have ways shorter still: a lone claim on a bucket, in Admit
+// itself, and one on a bucket that a fleet shares (expressShared). Those know only
+// how to admit, and leave everything else to these.
+//
+// It is written for few instructions and few stores: a processor that has room for
+// the whole of a decision fetches the next one's cache line while it waits for this
+// one's. What is called is inlined, but for what is rare; time is read in the
+// bucket's own units; what remains of a lone bucket is only counted, in tokens, when
+// somebody asks the ticket for it. The ticket is written before the last locked
+// instruction: the caller copies it whole, and reading together what was just
+// written in parts takes as long as the rest.
 
 // answer is how a request came out of the express way.
 type answer uint8
@@ -27,10 +33,9 @@ const (
 	refused
 )
 
-// Each returns the limit that the decision tells of.
-
 // expressNone is the way of a request that claims nothing. Whom the ladder sheds of
-// those, decide says.
+// those, decide says. Like the others it returns the limit that the decision tells
+// of.
 func (e *Engine) expressNone(t *Ticket, req *Request, p *plan) (told *limit, how answer) {
 	if e.level.Load() != 0 {
 		return nil, unanswered
