@@ -1,8 +1,12 @@
 package main
 
 const (
-	table = "shard/take.go"
-	find  = "shard/find.go"
+	table  = "shard/take.go"
+	find   = "shard/find.go"
+	spend  = "bucket/spend.go"
+	stripe = "gate/stripe.go"
+	admit  = "engine/admit.go"
+	ticket = "engine/ticket.go"
 )
 
 // plants are the planted faults. Each takes away one thing that the protocol
@@ -44,20 +48,35 @@ var plants = []plant{
 	{name: "the gate admits one too many", file: "gate/gate.go", find: "return all > 0 && (critical || others > 0)", with: "return all > 0 && (critical || others >= 0)", pkg: "./gate", run: "Linear|HistoriesAgree"},
 	{name: "the gate is resized with its places apart", file: "gate/gate.go", find: "\tg.gather() // what lies in stripes is let in without a look at the word\n", with: "", pkg: "./gate", tags: "explore", run: "ExploreShrinkingWith|ExploreAHardCap"},
 	{name: "the gate refuses while places lie apart", file: "gate/gate.go", find: "\t\tcase w&apart == 0:\n\t\t\treturn false\n", with: "\t\tcase true:\n\t\t\treturn false\n", pkg: "./gate", tags: "explore", run: "ExploreNobodyIsRefused"},
-	{name: "stripes open before the gate's word says so", file: "gate/stripe.go", find: "\tg.word.Add(apart)\n\tfor _, s := range g.stripes {\n\t\ts.word.Store(open)\n\t}\n", with: "\tfor _, s := range g.stripes {\n\t\ts.word.Store(open)\n\t}\n\tg.word.Add(apart)\n", pkg: "./gate", tags: "explore", run: "ExploreNobodyIsRefused"},
-	{name: "places go back before their stripes are closed", file: "gate/stripe.go", find: "\tsum := uint64(0)\n\tfor _, s := range g.stripes {\n\t\tsum += lying(s.word.Swap(0))\n\t}\n\tg.word.Add(sum - apart)\n", with: "\tsum := uint64(0)\n\tfor _, s := range g.stripes {\n\t\tsum += lying(s.word.Load())\n\t}\n\tg.word.Add(sum - apart)\n\tfor _, s := range g.stripes {\n\t\ts.word.Store(0)\n\t}\n", pkg: "./gate", tags: "explore", run: "ExploreNobodyIsRefused|ExploreThePlaces"},
-	{name: "the gate's word says together before the places are back", file: "gate/stripe.go", find: "\tsum := uint64(0)\n\tfor _, s := range g.stripes {\n\t\tsum += lying(s.word.Swap(0))\n\t}\n\tg.word.Add(sum - apart)\n", with: "\tg.word.Add(^uint64(apart - 1))\n\tsum := uint64(0)\n\tfor _, s := range g.stripes {\n\t\tsum += lying(s.word.Swap(0))\n\t}\n\tg.word.Add(sum)\n", pkg: "./gate", tags: "explore", run: "ExploreNobodyIsRefused"},
-	{name: "a stripe is closed with a load and a store", file: "gate/stripe.go", find: "sum += lying(s.word.Swap(0))", with: "sum += lying(s.word.Load())\n\t\ts.word.Store(0)", pkg: "./gate", tags: "explore", run: "ExploreNobodyIsRefused|ExploreCritical"},
-	{name: "a critical request is counted by a closed stripe", file: "gate/stripe.go", find: "need, change = open, oneCritical", with: "need, change = 0, oneCritical", pkg: "./gate", tags: "explore", run: "ExploreCritical"},
-	{name: "a place is left in a closed stripe", file: "gate/stripe.go", find: "if w&open == 0 {\n\t\t\tg.Leave(critical)", with: "if w == 1<<63 {\n\t\t\tg.Leave(critical)", pkg: "./gate", tags: "explore", run: "ExploreNobodyIsRefused"},
-	{name: "a place is taken from a stripe by a plain store", file: "gate/stripe.go", find: "if w&half < need {\n\t\t\treturn g.Enter(critical)\n\t\t}\n\t\tif s.word.CompareAndSwap(w, w+change) {", with: "if w&half < need {\n\t\t\treturn g.Enter(critical)\n\t\t}\n\t\tif s.word.Store(w + change); true {", pkg: "./gate", tags: "explore", run: "ExploreThePlaces"},
-	{name: "critical requests that came by a stripe are forgotten", file: "gate/stripe.go", find: "*oneOther - w>>32*oneCritical }", with: "*oneOther }", pkg: "./gate", tags: "explore", run: "ExploreCritical"},
-	{name: "places go apart while somebody holds them", file: "gate/stripe.go", find: "if !g.held && g.roomy() {", with: "if g.roomy() {", pkg: "./gate", tags: "explore", run: "ExploreSpreading"},
-	{name: "places go apart without a look under the lock", file: "gate/stripe.go", find: "if !g.held && g.roomy() {", with: "if !g.held {", pkg: "./gate", tags: "explore", run: "ExploreSpreading"},
+	{name: "stripes open before the gate's word says so", file: stripe, find: "\tg.word.Add(apart)\n\tfor _, s := range g.stripes {\n\t\ts.word.Store(open)\n\t}\n", with: "\tfor _, s := range g.stripes {\n\t\ts.word.Store(open)\n\t}\n\tg.word.Add(apart)\n", pkg: "./gate", tags: "explore", run: "ExploreNobodyIsRefused"},
+	{name: "places go back before their stripes are closed", file: stripe, find: "\tsum := uint64(0)\n\tfor _, s := range g.stripes {\n\t\tsum += lying(s.word.Swap(0))\n\t}\n\tg.word.Add(sum - apart)\n", with: "\tsum := uint64(0)\n\tfor _, s := range g.stripes {\n\t\tsum += lying(s.word.Load())\n\t}\n\tg.word.Add(sum - apart)\n\tfor _, s := range g.stripes {\n\t\ts.word.Store(0)\n\t}\n", pkg: "./gate", tags: "explore", run: "ExploreNobodyIsRefused|ExploreThePlaces"},
+	{name: "the gate's word says together before the places are back", file: stripe, find: "\tsum := uint64(0)\n\tfor _, s := range g.stripes {\n\t\tsum += lying(s.word.Swap(0))\n\t}\n\tg.word.Add(sum - apart)\n", with: "\tg.word.Add(^uint64(apart - 1))\n\tsum := uint64(0)\n\tfor _, s := range g.stripes {\n\t\tsum += lying(s.word.Swap(0))\n\t}\n\tg.word.Add(sum)\n", pkg: "./gate", tags: "explore", run: "ExploreNobodyIsRefused"},
+	{name: "a stripe is closed with a load and a store", file: stripe, find: "sum += lying(s.word.Swap(0))", with: "sum += lying(s.word.Load())\n\t\ts.word.Store(0)", pkg: "./gate", tags: "explore", run: "ExploreNobodyIsRefused|ExploreCritical"},
+	{name: "a critical request is counted by a closed stripe", file: stripe, find: "need, change = open, oneCritical", with: "need, change = 0, oneCritical", pkg: "./gate", tags: "explore", run: "ExploreCritical"},
+	{name: "a place is left in a closed stripe", file: stripe, find: "if w&open == 0 {\n\t\t\tg.Leave(critical)", with: "if w == 1<<63 {\n\t\t\tg.Leave(critical)", pkg: "./gate", tags: "explore", run: "ExploreNobodyIsRefused"},
+	{name: "a place is taken from a stripe by a plain store", file: stripe, find: "if w&half < need {\n\t\t\treturn g.Enter(critical)\n\t\t}\n\t\tif s.word.CompareAndSwap(w, w+change) {", with: "if w&half < need {\n\t\t\treturn g.Enter(critical)\n\t\t}\n\t\tif s.word.Store(w + change); true {", pkg: "./gate", tags: "explore", run: "ExploreThePlaces"},
+	{name: "a place is taken at once from a closed stripe", file: stripe, find: "return w&half >= open+onePlace && s.word.CompareAndSwap(w, w-onePlace)", with: "return s.word.CompareAndSwap(w, w-onePlace)", pkg: "./gate", tags: "explore", run: "ExploreThePlaces"},
+	{name: "a place that is not there is taken at once", file: stripe, find: "return w&half >= open+onePlace && s.word.CompareAndSwap(w, w-onePlace)", with: "return w&half >= open && s.word.CompareAndSwap(w, w-onePlace)", pkg: "./gate", tags: "explore", run: "ExploreThePlaces"},
+	{name: "a place is taken at once by a plain store", file: stripe, find: "return w&half >= open+onePlace && s.word.CompareAndSwap(w, w-onePlace)", with: "if w&half < open+onePlace {\n\t\treturn false\n\t}\n\ts.word.Store(w - onePlace)\n\treturn true", pkg: "./gate", tags: "explore", run: "ExploreThePlaces"},
+	{name: "critical requests that came by a stripe are forgotten", file: stripe, find: "*oneOther - w>>32*oneCritical }", with: "*oneOther }", pkg: "./gate", tags: "explore", run: "ExploreCritical"},
+	{name: "places go apart while somebody holds them", file: stripe, find: "if !g.held && g.roomy() {", with: "if g.roomy() {", pkg: "./gate", tags: "explore", run: "ExploreSpreading"},
+	{name: "places go apart without a look under the lock", file: stripe, find: "if !g.held && g.roomy() {", with: "if !g.held {", pkg: "./gate", tags: "explore", run: "ExploreSpreading"},
 
 	// The same table, seen by a checker of histories instead of the explorer.
 	{name: "the express way charges by a plain store", file: find, find: "func (s *Slot) Change(old, next uint64) bool { return s.word.CompareAndSwap(old, next) }", with: "func (s *Slot) Change(old, next uint64) bool { s.word.Store(next); return true }", pkg: "./shard", tags: "explore", run: "Explore(Reclaim|Undo)"},
 	{name: "the express way does not load the tag again", file: find, find: "return word, s.tag.Load() == tag && word", with: "return word, word", pkg: "./shard", tags: "explore", run: "Explore(Reclaim|Undo)"},
+	{name: "the express way charges a frozen word", file: find, find: "return word, s.tag.Load() == tag && word<<8 != bucket.Frozen<<8\n", with: "return word, s.tag.Load() == tag\n", pkg: "./shard", tags: "explore", run: "Explore(Reclaim|Undo)"},
+	{name: "a key away from home is charged without a second look at its tag", file: find, find: "word, ok = s.Read(tag)\n", with: "word, ok = s.word.Load(), true\n", pkg: "./shard", tags: "explore", run: "ExploreReclaim"},
+
+	// A decision's time and amounts in the bucket's own units; the line that is asked for.
+	{name: "a charge becomes the reserved payload", file: spend, find: "cost*s.unit\n\tif next = at + d; next == Frozen<<8 {", with: "cost*s.unit\n\tif next = at + d; false {", pkg: "./bucket", run: "Spending"},
+	{name: "what is idle is a gift", file: spend, find: "d := uint64(max(int64(w<<8-at), 0)) + cost*s.unit", with: "d := w<<8 - at + cost*s.unit", pkg: "./bucket", run: "Spending"},
+	{name: "a charge changes the version", file: spend, find: "cost*s.unit\n\tif next = at + d; next == Frozen<<8 { // as place does\n\t\tnext = 0\n\t}\n\treturn w&^uint64(Payload) | next>>8", with: "cost*s.unit\n\tif next = at + d; next == Frozen<<8 { // as place does\n\t\tnext = 0\n\t}\n\treturn next>>8", pkg: "./bucket", run: "Spending"},
+	{name: "a key's line is past the last", file: "key/ahead.go", find: "return h >> 32 * n >> 32", with: "return h>>32*n>>32 + 1", pkg: "./key", run: "LinesAreInside"},
+	{name: "a hasher asks for other lines than the table looks at", file: "shard/table.go", find: "return key.Line(h, t.all)", with: "return key.Line(h, t.all-1)", pkg: "./shard", run: "AHasherAsks"},
+	{name: "a short text's last bytes are left out", file: "key/key.go", find: "for ; at < n; at++ {", with: "for ; at < n-1; at++ {", pkg: "./key", run: "ThePublicHalf"},
+	{name: "more than a short text is read", file: "key/public.go", find: "uint64(binary.LittleEndian.Uint32((*[4]byte)(p)[:]))", with: "binary.LittleEndian.Uint64((*[8]byte)(p)[:])<<32>>32", pkg: "./key", run: "PartsAtTheEdge"},
+
 	{name: "histories: a bucket keeps what was undone", file: "bucket/rule.go", find: "return r.undoToken(w, at, done, cost)", with: "return w", pkg: "./shard", run: "Linear"},
 	{name: "histories: a quota keeps what was undone", file: "bucket/rule.go", find: "return undoQuota(w, done, cost)", with: "return w", pkg: "./shard", run: "Linear"},
 	{name: "histories: a window admits one too many", file: "bucket/sliding.go", find: "if sum(s)+cost > r.max {\n\t\treturn w, false", with: "if sum(s)+cost > r.max+1 {\n\t\treturn w, false", pkg: "./shard", run: "Linear"},
@@ -66,12 +85,28 @@ var plants = []plant{
 
 	// The engine.
 	{name: "a watching limit that would refuse holds a place", file: "engine/answer.go", find: "case s.refused && s.l.shared == nil:\n", with: "case false:\n", pkg: "./engine", run: "Shadow"},
-	{name: "a refusal is decided on the published time", file: "engine/admit.go", find: "if now, refused = e.lookAgain(f); refused {", with: "if refused {", pkg: "./engine", run: "StarvedTicker"},
+	{name: "a refusal is decided on the published time", file: admit, find: "if now, refused = e.lookAgain(f); refused {", with: "if refused {", pkg: "./engine", run: "StarvedTicker"},
 	{name: "a lost race is not undone", file: "engine/fail.go", find: "e.quietly(func() { e.undo(f, s) })", with: "_ = e.undo", pkg: "./engine", tags: "explore", run: "ExploreALostRace"},
 	{name: "a lost race keeps its place in the gate", file: "engine/fail.go", find: "\tt.n = 0\n\te.leave(t)\n", with: "\tt.n = 0\n", pkg: "./engine", tags: "explore", run: "ExploreALostRace"},
-	{name: "a ticket can be given back twice", file: "engine/ticket.go", find: "if atomic.SwapUint32(&t.done, 1) != 0 {", with: "if atomic.SwapUint32(&t.done, 1) > 1 {", pkg: "./engine", run: "Surplus|InFlightReturns|Soak"},
-	{name: "a settlement lets go of its estimate first", file: "engine/ticket.go", find: "\te.quietly(func() {\n\t\tl := &e.plan.Load().limits[h.limit]\n\t\tswitch h.kind {\n\t\tcase holdQuota:", with: "\tif h.kind == holdEstimate {\n\t\te.table.ReleaseHold(h.slot, uint8(h.word>>56), h.cost)\n\t}\n\te.quietly(func() {\n\t\tl := &e.plan.Load().limits[h.limit]\n\t\tswitch h.kind {\n\t\tcase holdQuota:", pkg: "./engine", tags: "explore", run: "ExploreASettlement"},
-	{name: "a fault escapes", file: "engine/admit.go", find: "e.recovered(t, f, p, recover())", with: "_ = e.recovered", pkg: "./engine", run: "Broken|Fault"},
+	{name: "a ticket can be given back twice", file: ticket, find: "if s&ticketDone != 0 || !atomic.CompareAndSwapUint32(&t.state, s, s|ticketDone) {", with: "if s&ticketDone != 0 && !atomic.CompareAndSwapUint32(&t.state, s, s|ticketDone) {", pkg: "./engine", run: "Surplus|InFlightReturns|Soak"},
+	{name: "a ticket that holds nothing can be done twice", file: ticket, find: "\t\tt.state = ticketLone | ticketDone\n", with: "", pkg: "./engine", run: "SecondDone"},
+	{name: "an estimate's key is not kept", file: ticket, find: "\tif h.kind == holdQuota || h.kind == holdEstimate {\n\t\tt.add(hold{kind: holdHash, word: s.H})\n\t}\n", with: "", pkg: "./engine", run: "WhateverATicket"},
+	{name: "an estimate is charged to the key in its own cell", file: ticket, find: "e.settle(h, t.hold(i+1).word, bucket.Held(h.word))", with: "e.settle(h, h.word, bucket.Held(h.word))", pkg: "./engine", run: "WhateverATicket"},
+	{name: "a ticket keeps all that its key has in flight", file: ticket, find: "bucket.FlightPart(s.Word, s.Cost)", with: "s.Word", pkg: "./engine", run: "WhateverATicket"},
+	{name: "a ticket has no room for its last cell", file: ticket, find: "maxHolds = 2*MaxClaims + 1", with: "maxHolds = 2 * MaxClaims", pkg: "./engine", run: "TimesEveryTicket"},
+	{name: "what is left is told in the tokens of now", file: ticket, find: "d.Remaining = t.limit.tokens(t.left)", with: "d.Remaining = t.limit.e.plan.Load().limits[t.limit.id].tokens(t.left)", pkg: "./engine", run: "ALoneTicket"},
+	{name: "a settlement lets go of its estimate first", file: ticket, find: "func (e *Engine) settle(h *hold, key uint64, actual int64) {\n", with: "func (e *Engine) settle(h *hold, key uint64, actual int64) {\n\tif h.kind == holdEstimate {\n\t\te.table.ReleaseHold(h.slot, uint8(h.word>>56), bucket.Held(h.word))\n\t}\n", pkg: "./engine", tags: "explore", run: "ExploreASettlement"},
+	{name: "a fault escapes", file: admit, find: "e.recovered(t, f, p, recover())", with: "_ = e.recovered", pkg: "./engine", run: "Broken|Fault"},
 	{name: "a logger's panic escapes", file: "engine/fail.go", find: "e.quietly(func() { e.logger.LogAttrs(context.Background(), level, msg, attrs...) })", with: "e.logger.LogAttrs(context.Background(), level, msg, attrs...)", pkg: "./engine", run: "Panicking"},
-	{name: "the gate comes before the looks", file: "engine/admit.go", find: "if s.refused && s.act == enforce {", with: "if false && s.refused && s.act == enforce {", pkg: "./fuzz", run: "FuzzEngine"},
+	{name: "a lone claim ignores the ladder's level", file: admit, find: "len(claims) == 1 && level == 0 && class", with: "len(claims) == 1 && level == level && class", pkg: "./engine", run: "BothWays"},
+	{name: "a lone claim passes the gate by", file: "engine/setmode.go", find: "p.express && !p.gated && !p.cfg.PreciseClock", with: "p.express && !p.cfg.PreciseClock", pkg: "./engine", run: "BothWays"},
+	{name: "a lone claim takes a watching limit for an enforced one", file: "engine/setmode.go", find: "l.lone = l.express\n", with: "l.lone = uint64(l.max)\n", pkg: "./engine", run: "DecidedAtOnce"},
+	{name: "a lone claim takes any slot for its own", file: admit, find: "if old, ok := s.Read(tag); ok {", with: "if old, _ := s.Read(tag); true {", pkg: "./engine", run: "BothWays"},
+	{name: "a lone claim that lost a race is admitted", file: admit, find: "if s.Change(old, next) {\n\t\t\t\t\t\t\tt.limit", with: "if s.Change(old, next); true {\n\t\t\t\t\t\t\tt.limit", pkg: "./engine", tags: "explore", run: "ExploreLone"},
+	{name: "a closed engine decides lone claims", file: "engine/plan.go", find: "p.limits[i].lone = 0", with: "p.limits[i].lone += 0", pkg: "./engine", run: "LoneClaims|DecidedAtOnce"},
+	{name: "a bucket's published time goes back", file: "engine/clock.go", find: "if int64(at-old) <= 0 || l.at.CompareAndSwap(old, at) {", with: "if at == old || l.at.CompareAndSwap(old, at) {", pkg: "./engine", run: "BucketsPublishedTime"},
+	{name: "a bucket's published time ends with its ring", file: "engine/clock.go", find: "if int64(at-old) <= 0 || l.at.CompareAndSwap(old, at) {", with: "if at <= old || l.at.CompareAndSwap(old, at) {", pkg: "./engine", run: "BucketsPublishedTime"},
+	{name: "a late time is not told to the buckets", file: "engine/clock.go", find: "\t\t\t\tt.late(now)\n", with: "", pkg: "./engine", run: "RefusalsPublish|BucketsAreTold"},
+	{name: "a new plan keeps the time of the engine's beginning", file: "engine/swap.go", find: "l.at.Store(fresh.SpendAt(b.now))", with: "l.at.Store(fresh.SpendAt(0))", pkg: "./engine", run: "BucketsAreTold"},
+	{name: "the gate comes before the looks", file: admit, find: "if s.refused && s.act == enforce {", with: "if false && s.refused && s.act == enforce {", pkg: "./fuzz", run: "FuzzEngine"},
 }
