@@ -2,10 +2,10 @@ package key_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/weir-go/weir/key"
 )
@@ -14,23 +14,24 @@ import (
 // a lower one, and each is that of as many upper halves as any other, but for one.
 func TestLinesAreInsideTheTableInOrderAndEven(t *testing.T) {
 	const halves = 1 << 32
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.OneOf(rapid.Uint64Range(1, halves-1), rapid.Uint64Range(1, 100), rapid.Uint64Range(halves-100, halves-1)).Draw(t, "lines")
-		a, b := rapid.Uint64().Draw(t, "H"), rapid.Uint64().Draw(t, "another H")
+	rnd := rand.New(rand.NewPCG(6, 6))
+	for range 5000 {
+		// Any number of lines, a few, and as many as there can be.
+		n := []uint64{1 + rnd.Uint64N(halves-1), 1 + rnd.Uint64N(100), halves - 1 - rnd.Uint64N(100)}[rnd.IntN(3)]
+		a, b, low := rnd.Uint64(), rnd.Uint64(), rnd.Uint64N(halves)
 		require.Less(t, key.Line(a, n), n)
 		require.LessOrEqual(t, key.Line(min(a, b), n), key.Line(max(a, b), n))
 		require.Zero(t, key.Line(0, n))
 		require.Equal(t, n-1, key.Line(math.MaxUint64, n))
 
 		// The upper halves of a line are those from first on, to before the next one's.
-		i := rapid.Uint64Range(0, n-1).Draw(t, "line")
+		i := rnd.Uint64N(n)
 		first, next := (i*halves+n-1)/n, ((i+1)*halves+n-1)/n
-		low := rapid.Uint64Range(0, halves-1).Draw(t, "lower half")
 		require.Equal(t, i, key.Line(first<<32|low, n))
 		require.Equal(t, i, key.Line((next-1)<<32|low, n))
 		if i > 0 {
 			require.Equal(t, i-1, key.Line((first-1)<<32|low, n))
 		}
 		require.Contains(t, []uint64{halves / n, halves/n + 1}, next-first)
-	})
+	}
 }
