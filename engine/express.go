@@ -91,7 +91,7 @@ func (e *Engine) expressOne(t *Ticket, req *Request, p *plan) (told *limit, how 
 	}
 	if l.kind == InFlight {
 		t.left = l.max - bucket.InUse(next)
-		t.keepFlight(l, e.table.Index(s), next, c.Cost)
+		t.keepFlight(0, l, e.table.Index(s), next, c.Cost)
 	} else {
 		t.left = l.tokens(room)
 	}
@@ -163,14 +163,14 @@ func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan) (told *limit, how 
 	}
 	if l1.kind == InFlight {
 		t.left = l1.max - bucket.InUse(next1)
-		t.keepFlight(l1, e.table.Index(s1), next1, c1.Cost)
+		t.keepFlight(0, l1, e.table.Index(s1), next1, c1.Cost)
 	} else {
 		t.left = l1.tokens(room1)
 	}
 	var left int64
 	if l2.kind == InFlight {
 		left = l2.max - bucket.InUse(next2)
-		t.keepFlight(l2, e.table.Index(s2), next2, c2.Cost)
+		t.keepFlight(t.n, l2, e.table.Index(s2), next2, c2.Cost)
 	} else {
 		left = l2.tokens(room2)
 	}
@@ -196,11 +196,12 @@ func (p *plan) ordinary(c *Claim) *limit {
 // tokens is how many whole tokens room is.
 func (l *limit) tokens(room int64) int64 { return l.rule.SpentLeft(room, l.slack) }
 
-// keepFlight notes what a claim in flight has to give back.
-func (t *Ticket) keepFlight(l *limit, slot uint32, word uint64, cost int64) {
-	h := &t.holds[t.n%few]
+// keepFlight notes, as the ticket's hold i and last, what a claim in flight has to
+// give back.
+func (t *Ticket) keepFlight(i uint8, l *limit, slot uint32, word uint64, cost int64) {
+	h := &t.holds[i%few]
 	h.word, h.slot, h.limit = bucket.FlightPart(word, cost), slot, l.id
-	t.n++
+	t.n = i + 1
 }
 
 // refuseLayer refuses for layer 4 or 3.

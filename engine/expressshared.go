@@ -31,17 +31,34 @@ func (e *Engine) expressShared(t *Ticket, req *Request, p *plan) (told *limit, h
 	if l == nil {
 		return nil, unanswered
 	}
+	// The gate first, by exception: most requests pass, and then less has to be kept
+	// in mind meanwhile.
+	if p.gated && (req.Class == Critical || !e.enterAtOnce(t)) {
+		if !e.enter(t, req.Class == Critical) {
+			return nil, unanswered
+		}
+	}
+	if told = e.chargeShared(t, c, l, o, ol); told == nil {
+		e.leave(t)
+		return nil, unanswered
+	}
+	return told, admitted
+}
+
+// chargeShared charges the claim c on the shared bucket l, and o on ol, if that is not
+// nil. It returns the limit with the least left, or nil if it has charged nothing.
+func (e *Engine) chargeShared(t *Ticket, c *Claim, l *limit, o *Claim, ol *limit) (told *limit) {
 	x := l.wide.Home(c.Key.H ^ l.wideSalt)
 	w, ok := x.Look(c.Key, l.wideID)
 	if !ok {
 		if x, w, ok = l.wide.Seek(c.Key, l.wideID); !ok {
-			return nil, unanswered
+			return nil
 		}
 	}
 	inc := x.Inc.Load()
-	next, room := l.spend.SpendUnits(w, e.at(l), inc)
+	next, room := l.spend.SpendUnits(w, l.at.Load(), inc)
 	if room < 0 {
-		return nil, unanswered
+		return nil
 	}
 	var s *shard.Slot
 	var old uint64
@@ -50,29 +67,19 @@ func (e *Engine) expressShared(t *Ticket, req *Request, p *plan) (told *limit, h
 		s = e.table.Home(o.Key.H).Pick(tag)
 		if old, ok = s.Read(tag); !ok {
 			if s, old, ok = e.table.Seek(o.Key.H, tag); !ok {
-				return nil, unanswered
+				return nil
 			}
 		}
-		if bucket.InUse(old)+o.Cost > ol.max {
-			return nil, unanswered
+		if bucket.InUse(old)+o.Cost > ol.max || !s.Change(old, old+uint64(o.Cost)) {
+			return nil
 		}
-	}
-	if p.gated && (req.Class == Critical || !e.enterAtOnce(t)) {
-		if !e.enter(t, req.Class == Critical) {
-			return nil, unanswered
-		}
-	}
-	if ol != nil && !s.Change(old, old+uint64(o.Cost)) {
-		e.leave(t)
-		return nil, unanswered
 	}
 	// Last, since its undo, unlike that of a place, may give back less than was taken.
 	if !x.Word.CompareAndSwap(w, next) {
 		if ol != nil {
 			e.table.Release(e.table.Index(s), bucket.Life(old), o.Cost)
 		}
-		e.leave(t)
-		return nil, unanswered
+		return nil
 	}
 	x.Spent(w, 1)
 	if x.Cost.Load() != 1 {
@@ -82,19 +89,20 @@ func (e *Engine) expressShared(t *Ticket, req *Request, p *plan) (told *limit, h
 		e.asked(l, x)
 	}
 	if ol != nil {
-		t.left = ol.max - bucket.InUse(old) - o.Cost
-		t.keepFlight(ol, e.table.Index(s), old, o.Cost)
+		left := ol.max - bucket.InUse(old) - o.Cost
+		t.left = left
+		t.keepFlight(0, ol, e.table.Index(s), old, o.Cost)
 		// Multiplied, since a division takes longer: is there as much of the share?
-		more := uint64(t.left)
+		more := uint64(left)
 		if l.id < ol.id {
 			more++
 		}
 		if hi, units := bits.Mul64(more, inc); hi == 0 && units <= uint64(room)>>8 {
-			return ol, admitted
+			return ol
 		}
 	}
 	t.left = int64(uint64(room) >> 8 / inc)
-	return l, admitted
+	return l
 }
 
 // asked tells the fleet that an entry has something to tell: once per exchange.

@@ -119,7 +119,7 @@ func (e *Engine) trySyncedBeside(t *Ticket, req *Request, p *plan, c *Claim, l *
 	t.keepShared(l, c, id, left)
 	if ol.kind == InFlight {
 		t.tighten(ol.max-bucket.InUse(next), ol)
-		t.keepFlight(ol, e.table.Index(s), next, o.Cost)
+		t.keepFlight(t.n, ol, e.table.Index(s), next, o.Cost)
 	} else {
 		t.tighten(ol.tokens(room), ol)
 	}

@@ -71,7 +71,7 @@ func (e *Engine) applyModes(p *plan) {
 		if l.lone = 0; l.kind == TokenBucket && p.express && !p.gated && !p.cfg.PreciseClock {
 			l.lone = l.express
 		}
-		if l.wide = nil; m == Enforce {
+		if l.wide = nil; m == Enforce && !p.cfg.PreciseClock {
 			if s, ok := l.shared.(Entered); ok {
 				e.quietly(func() { l.wide, l.wideID = s.Entries() })
 				l.wideSalt = shard.Salt(l.wideID)
