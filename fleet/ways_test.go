@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/weir-go/weir/engine"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/fleettest"
+	"github.com/weir-go/weir/ladder"
 )
 
 // standing is a fleet whose loop stands still.
@@ -32,6 +34,7 @@ func TestTheEngineChargesEntriesAsTheFleetDoes(t *testing.T) {
 		var engines [2]*engine.Engine
 		var clocks [2]*engine.ManualClock
 		var fleets [2]*fleet.Fleet
+		load := 0.0
 		for i := range engines {
 			f, err := fleet.New(fleet.Config{Transport: fleettest.NewTransport(2), MaxKeys: 16, Expected: 1 + int(seed%4)})
 			require.NoError(t, err)
@@ -45,7 +48,10 @@ func TestTheEngineChargesEntriesAsTheFleetDoes(t *testing.T) {
 			}
 			clocks[i] = engine.NewManualClock(time.Date(2025, 6, 2, 12, 0, 0, 0, time.UTC))
 			engines[i] = engine.Must(engine.New(engine.Config{
-				Limits: limits, Gate: engine.Gate{Capacity: 4, Reserve: 0.25}, Clock: clocks[i], MaxEntries: 256,
+				Limits: limits, Gate: engine.Gate{Capacity: 4, Reserve: 0.25},
+				Ladder: engine.Ladder{Signal: func() ladder.Reading {
+					return ladder.Reading{Value: load, At: clocks[i].Wall(), OK: true}
+				}}, Clock: clocks[i], MaxEntries: 256,
 				Sync: standing{f}, Secret: []byte("the same on every instance"), PreciseClock: seed%7 == 0,
 			}))
 		}
@@ -61,7 +67,20 @@ func TestTheEngineChargesEntriesAsTheFleetDoes(t *testing.T) {
 				done(rnd.IntN(len(open)))
 			}
 			advance, drift := time.Duration(0), time.Duration(0)
-			switch rnd.IntN(12) {
+			switch rnd.IntN(14) {
+			case 3:
+				target, m := []string{"api", "jobs", "all", "rate"}[rnd.IntN(4)], []engine.Mode{engine.Shadow, engine.Off, engine.Ramp(0.5, 0.5)}[rnd.IntN(3)]
+				for _, e := range engines {
+					require.NoError(t, e.SetMode(target, m))
+				}
+			case 4, 5:
+				for _, e := range engines {
+					for _, target := range []string{"api", "jobs", "all", "rate"} {
+						require.NoError(t, e.SetMode(target, engine.Enforce))
+					}
+				}
+			case 6: // some of a class are shed, or nobody any more
+				load, advance = []float64{0, 1.5, 3}[rnd.IntN(3)], 700*time.Millisecond
 			case 2:
 				fleets[0].Tell()
 				fleets[1].Tell()
@@ -119,9 +138,48 @@ func TestTheEngineChargesEntriesAsTheFleetDoes(t *testing.T) {
 			require.NoError(t, e.Close())
 		}
 	}
-	for _, r := range []engine.Reason{engine.Admitted, engine.Limited, engine.Full, engine.NeverFits, engine.Reserved} {
+	for r := engine.Admitted; r < engine.Closed; r++ {
 		require.Greater(t, reasons[r], 50, "too few are %v to compare", r)
 	}
+}
+
+// Who loses a race for a shared bucket gives back the place it took before, in flight
+// and in the gate, and is decided anew.
+func TestALostRaceForAnEntryLeavesNothingTaken(t *testing.T) {
+	f, err := fleet.New(fleet.Config{Transport: fleettest.NewTransport(1), MaxKeys: 16})
+	require.NoError(t, err)
+	api := tokenBucket(1_000_000_000, 1_000_000_000)
+	e := engine.Must(engine.New(engine.Config{
+		Limits: []engine.Limit{api, {Name: "jobs", Kind: engine.InFlight, Max: 1000}},
+		Gate:   engine.Gate{Capacity: 10_000, Reserve: 0.2}, MaxEntries: 256,
+		Sync: standing{f}, Secret: []byte("the same on every instance"),
+	}))
+	defer func() { require.NoError(t, e.Close()) }()
+	bucket, _ := e.Limit("api")
+	jobs, _ := e.Limit("jobs")
+	const each = 30_000
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range each {
+				k := e.Key("u")
+				tk := e.Admit(engine.Request{Class: engine.Read, Claims: []engine.Claim{bucket.Claim(k), jobs.Claim(k)}})
+				if !tk.OK() {
+					t.Errorf("refused: %+v", tk.Decision())
+					return
+				}
+				tk.Done(engine.Success)
+			}
+		})
+	}
+	wg.Wait()
+	s := e.Snapshot()
+	require.Zero(t, s.Gate.Other)
+	for _, l := range s.Limits {
+		require.Zero(t, l.InFlight, l.Name)
+	}
+	require.EqualValues(t, 4*each, s.Admitted[engine.Read])
+	require.EqualValues(t, 4*each, f.Spent())
 }
 
 func claims(req engine.Request, l engine.LimitID) bool {
