@@ -157,7 +157,7 @@ func TestALostRaceForAnEntryLeavesNothingTaken(t *testing.T) {
 	defer func() { require.NoError(t, e.Close()) }()
 	bucket, _ := e.Limit("api")
 	jobs, _ := e.Limit("jobs")
-	const each = 30_000
+	const each = 400_000
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
