@@ -3,7 +3,8 @@
 //
 //	      request                       every 100 ms, give or take
 //	         |                                    |
-//	engine: Peek, Take          step: what is due of the marked keys
+//	engine: charges a share     step: what is due of the marked keys
+//	itself; else Peek, Take                       |
 //	         |                                    |
 //	         v                                    v
 //	table   entry ---- marked, once an exchange ----> lane, one per shard ---> Transport
