@@ -111,7 +111,7 @@ func TestSpendingStepsOverTheReservedPayload(t *testing.T) {
 	at := uint64(bucket.Frozen - 3)
 	next, room := s.Spend(7<<56|at, at<<8, 3)
 	require.EqualValues(t, 7, room>>8)
-	require.EqualValues(t, 7<<56, next, "past the reserved payload, in the same version")
+	require.Equal(t, uint64(7<<56), next, "past the reserved payload, in the same version")
 	require.EqualValues(t, 6, r.Left(next, at), "a unit dearer")
 }
 
