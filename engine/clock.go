@@ -112,8 +112,8 @@ func (l *limit) publish(now int64) {
 
 // publish makes every bucket's published time at least now.
 func (p *plan) publish(now int64) {
-	for i := range p.limits {
-		p.limits[i].publish(now)
+	for _, l := range p.paced {
+		l.publish(now)
 	}
 }
 

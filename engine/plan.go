@@ -14,6 +14,7 @@ import (
 type plan struct {
 	cfg    Config
 	limits []*limit // by LimitID; removed ones stay, not live
+	paced  []*limit // those that have a published time of their own
 	deflt  Class
 	gated  bool // there is a layer 3
 	synced bool // some limits are shared with a fleet

@@ -61,8 +61,12 @@ func (e *Engine) applyModes(p *plan) {
 	_, manual := p.cfg.Clock.(*ManualClock)
 	p.express = !p.closed && (p.cfg.Clock == nil || manual) && p.cfg.Gate.Adaptive == nil &&
 		(!p.gated || e.layerMode[Fleet].Load() == uint64(Enforce))
+	p.paced = nil
 	for id := 1; id < len(p.limits); id++ {
 		l := p.limits[id]
+		if l.at != nil {
+			p.paced = append(p.paced, l)
+		}
 		m := l.ctl.own.weaker(Mode(e.layerMode[l.layer].Load()))
 		l.mode = m
 		if l.express = 0; m == Enforce && l.plain() {
