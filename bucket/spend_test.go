@@ -56,7 +56,8 @@ func TestSpendingIsTaking(t *testing.T) {
 		for range 2000 {
 			at := rnd.Uint64() & payload
 			if rnd.IntN(2) == 0 { // near an end of the ring
-				at = (amount() - amount()) & payload
+				before := amount()
+				at = (amount() - before) & payload
 			}
 			cost := 1 + rnd.Int64N(r.Max())
 			if rnd.IntN(8) == 0 {
