@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // Clock is the time an engine runs on.
@@ -91,22 +92,26 @@ func (t *timeline) Publish(now int64) {
 // instant is the published time in a bucket's own units. Every decision on the bucket
 // reads it and the ticker writes it: nothing else is on its cache line, since the
 // allocator begins blocks of whole lines at one.
+//
+// Units go round a ring, on which a time after a long standstill may lie behind an
+// earlier one: which of two is later, only ns tell.
 type instant struct {
 	atomic.Uint64
-	_ [56]byte
+	now atomic.Int64 // the same in ns; changed with mu held
+	mu  sync.Mutex
+	_   [64 - 16 - unsafe.Sizeof(sync.Mutex{})]byte
 }
 
 // publish makes the bucket's published time at least now.
 func (l *limit) publish(now int64) {
-	if l.at == nil {
+	if l.at == nil || l.at.now.Load() >= now {
 		return
 	}
-	at := l.rule.SpendAt(now)
-	for {
-		old := l.at.Load()
-		if int64(at-old) <= 0 || l.at.CompareAndSwap(old, at) {
-			return
-		}
+	l.at.mu.Lock()
+	defer l.at.mu.Unlock()
+	if l.at.now.Load() < now {
+		l.at.Store(l.rule.SpendAt(now))
+		l.at.now.Store(now)
 	}
 }
 

@@ -118,12 +118,18 @@ func TestABucketsPublishedTimeOnlyMovesForward(t *testing.T) {
 			require.Equal(t, l.rule.SpendAt(now), l.at.Load(), "%s at %d", l.ctl.name, now)
 		}
 	}
+	// After a standstill of more than half a ring too, where units alone do not tell.
+	for _, now := range []int64{2*turn + turn*2/3, 4*turn - turn/5, 4*turn + turn*4/5, 6 * turn} {
+		p.publish(now)
+		p.publish(now - 1)
+		require.Equal(t, p.limits[1].rule.SpendAt(now), p.limits[1].at.Load(), "at %d", now)
+	}
 	fast := p.limits[1]
 	var wg sync.WaitGroup
 	for g := range int64(4) {
 		wg.Go(func() {
 			for i, last := int64(0), fast.at.Load(); i < 100_000; i++ {
-				fast.publish(2*turn - 200_000 + 4*i + g)
+				fast.publish(6*turn + 4*i + g)
 				for range 3 {
 					at := fast.at.Load()
 					if int64(at-last) < 0 {
@@ -136,7 +142,7 @@ func TestABucketsPublishedTimeOnlyMovesForward(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Equal(t, fast.rule.SpendAt(2*turn+200_000-1), fast.at.Load())
+	require.Equal(t, fast.rule.SpendAt(6*turn+400_000-1), fast.at.Load())
 }
 
 // A bucket's published time is that of all: with the ticker, with whoever finds it

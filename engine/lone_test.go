@@ -65,6 +65,21 @@ func TestASecondDoneOfALoneTicketIsCounted(t *testing.T) {
 	require.EqualValues(t, 95, f.left("api", "u"))
 }
 
+// A process that stood still for so long that a bucket's clock has gone more than half
+// way round its ring: keys never seen are given their burst and their rate.
+func TestAStandstillOfMoreThanHalfARing(t *testing.T) {
+	f := start(t, limits(tokens("api", 1, time.Second, 10)))
+	require.NoError(t, f.swap(tokens("api", 1000, time.Second, 10))) // a thousand units a ns: half a ring is ten hours
+	f.clock.Drift(11 * time.Hour)
+	f.clock.Advance(time.Millisecond)
+	for _, who := range []string{"a", "b"} {
+		require.Equal(t, 10, f.admitted("api", who, 30))
+		require.Equal(t, time.Millisecond, f.take("api", who, 1).RetryAfter)
+		f.clock.Advance(time.Second)
+		require.Equal(t, 10, f.admitted("api", who, 30))
+	}
+}
+
 // Lone claims are decided while modes are set, limits loaded, others removed and,
 // last, the engine is closed: what the bucket gives is its burst, none is lost, and
 // each is counted once.

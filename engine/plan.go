@@ -2,7 +2,6 @@ package engine
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/bucket"
@@ -51,7 +50,7 @@ type limit struct {
 	// that it is decided for: 0 where anything but the ladder can refuse beside it,
 	// and where express is 0. at is the published time in the bucket's units.
 	lone  uint64
-	at    *atomic.Uint64
+	at    *instant
 	spend bucket.Spender
 	table uint8 // table id of the word that is taken
 

@@ -245,7 +245,8 @@ func (b *builder) rule(l *limit, prev *limit) (kept bool, err error) {
 		l.charge = &fresh
 		l.rule, err = fresh.HoldFor()
 	default:
-		l.spend, l.at = fresh.Spender(), &new(instant).Uint64
+		l.spend, l.at = fresh.Spender(), new(instant)
+		l.at.now.Store(b.now)
 		l.at.Store(fresh.SpendAt(b.now))
 	}
 	return kept, err
