@@ -16,11 +16,11 @@ type Lines struct {
 }
 
 // Ahead tells the hasher of a table, in which the key's line is Line(H, N), and of a
-// second one, in which it is Line(H^Salt, N), unless that is the zero Lines; they are
-// going to be looked at soon: from then on Key
-// asks the memory for it, and goes on without waiting. What is not in any cache is
-// on its way then while the caller puts its request together, and several keys'
-// lines come at the same time. It is not for concurrent use with Key.
+// second one, in which it is Line(H^Salt, N), unless that is the zero Lines. They are
+// going to be looked at soon: from then on Key asks the memory for those lines, and
+// goes on without waiting. What is not in any cache is on its way then while the
+// caller puts its request together, and several keys' lines come at the same time.
+// It is not for concurrent use with Key.
 func (h *Hasher) Ahead(table, second Lines) { h.first, h.second = table, second }
 
 // ahead asks for the line of a key, in a table that there is.
