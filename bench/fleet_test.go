@@ -34,7 +34,7 @@ func BenchmarkFleetSync(b *testing.B) {
 				server := redistest.Start(b)
 				transport, err := fleetredis.New(redis.UniversalOptions{Addrs: []string{server.Addr}}, fleetredis.Options{Shards: 4})
 				require.NoError(b, err)
-				f, err := fleet.New(fleet.Config{Transport: transport, MaxKeys: 2 * keys})
+				f, err := fleet.New(fleet.Config{Transport: transport, MaxKeys: max(2*keys, workload.Roomy)})
 				require.NoError(b, err)
 				run(b, f, shared...)
 			})

@@ -82,9 +82,6 @@ func (e *Engine) chargeShared(t *Ticket, c *Claim, l *limit, o *Claim, ol *limit
 		return nil
 	}
 	x.Spent(w, 1)
-	if x.Cost.Load() != 1 {
-		x.Cost.Store(1)
-	}
 	if x.Link.Load() == 0 {
 		e.asked(l, x)
 	}
@@ -107,6 +104,7 @@ func (e *Engine) chargeShared(t *Ticket, c *Claim, l *limit, o *Claim, ol *limit
 
 // asked tells the fleet that an entry has something to tell: once per exchange.
 func (e *Engine) asked(l *limit, x *shard.Entry) {
+	x.Cost.Store(1)
 	e.quietly(func() { l.shared.(Entered).Asked(l.wide.Index(x), e.time.published.Load()) })
 }
 

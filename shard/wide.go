@@ -25,7 +25,7 @@ type Entry struct {
 	Denied atomic.Uint32 // tokens refused; only grows
 	Link   atomic.Uint32 // 0: nothing to tell the fleet
 	Limit  atomic.Uint32 // 0: free
-	Cost   atomic.Uint32 // of the last request
+	Cost   atomic.Uint32 // of a late request
 }
 
 // Key returns whose the entry is.

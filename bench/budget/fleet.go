@@ -34,7 +34,7 @@ func syncing(o options, r *laps.Report) error {
 	if err != nil {
 		return err
 	}
-	f, err := fleet.New(fleet.Config{Transport: transport, MaxKeys: 2 * keys})
+	f, err := fleet.New(fleet.Config{Transport: transport, MaxKeys: max(2*keys, workload.Roomy)})
 	if err != nil {
 		return err
 	}

@@ -44,10 +44,10 @@ type Rig struct {
 	held         []*engine.Ticket
 }
 
-// roomy is the least number of states a table is made for: to save at less than
-// that saves nothing, and spread out over so many lines two cores seldom write the
-// same one.
-const roomy = 1 << 14
+// Roomy is the least number of states a table is made for, a fleet's of synced keys
+// too: to save at less than that saves nothing. Spread out over so many lines, few keys
+// are pushed out of their place, and two cores seldom write the same one.
+const Roomy = 1 << 14
 
 // NewRig returns a rig for a number of keys. Its table has room for their states,
 // as its owner would size it; entries, when it is not 0, is another number of
@@ -56,7 +56,7 @@ func NewRig(layers Layers, by By, keys, entries int) *Rig {
 	cfg := config(layers, by)
 	cfg.MaxEntries = entries
 	if entries == 0 {
-		cfg.MaxEntries = max(States(layers)*keys, roomy)
+		cfg.MaxEntries = max(States(layers)*keys, Roomy)
 	}
 	r := newRig(cfg)
 	r.saturate(by, keys)
@@ -75,7 +75,7 @@ func NewSyncedRig(s engine.Syncer, keys int, shared ...string) *Rig {
 	}
 	cfg.Sync = s
 	cfg.Secret = []byte("the same on every instance")
-	cfg.MaxEntries = max(States(All)*keys, roomy)
+	cfg.MaxEntries = max(States(All)*keys, Roomy)
 	return newRig(cfg)
 }
 
