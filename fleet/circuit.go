@@ -52,7 +52,7 @@ func (f *Fleet) answered(ln *lane, b *Batch, sent, now int64) {
 			switch it.Op {
 			case OpLease, OpQuota:
 				l.gotLease(it, b.Answers[j], e, s, now)
-			case OpHold:
+			case OpHold, OpKeep:
 				l.gotHold(it, b.Answers[j], e, s, now, ln)
 			default:
 				l.gotShare(it, b.Answers[j], e, s, b.Now, sent, now)
@@ -157,7 +157,7 @@ func (f *Fleet) shutting(ln *lane, now int64) {
 // grants reports whether the batch that had no reply may have leased something:
 // then its reply is worth asking for as long as the store remembers it.
 func (ln *lane) grants() bool {
-	return ln.open && slices.ContainsFunc(ln.batch.Items, func(it Item) bool { return it.Op.Grants() })
+	return ln.open && slices.ContainsFunc(ln.batch.Items, func(it Item) bool { return it.Op.grants() })
 }
 
 // drop forgets the batch.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,18 +111,19 @@ func (f *Fleet) Bind(b engine.Binding) (engine.Shared, error) {
 	defer f.mu.Unlock()
 	old := *f.table.limits.Load()
 	id := uint32(len(old))
+	l := newLimit(f, id, b)
 	prev := unwrap(b.Prev)
-	if prev != nil && prev.leased() == (b.Limit.Kind == engine.Quota || b.Limit.Sync.Mode == engine.SyncStrict && b.Limit.Kind == engine.TokenBucket) {
-		id = prev.id
+	if prev != nil && prev.op() == l.op() {
+		l.id = prev.id
 	} else {
 		prev = nil
+		f.changed(old, l)
 	}
-	l := newLimit(f, id, b)
 	all := append([]*limit(nil), old...)
 	if prev != nil {
 		l.spare = prev.spare
 		l.overflowed.Store(prev.overflowed.Load())
-		all[id] = l
+		all[l.id] = l
 	} else {
 		all = append(all, l)
 	}
@@ -140,6 +142,25 @@ func (f *Fleet) Bind(b engine.Binding) (engine.Shared, error) {
 		return hold{l}, nil
 	}
 	return share{l}, nil
+}
+
+// changed says in the log what it means that a limit is shared in another way than
+// before, while other instances have the old one still.
+func (f *Fleet) changed(all []*limit, l *limit) {
+	for _, was := range slices.Backward(all) {
+		switch {
+		case was == nil || was.cfg.Name != l.cfg.Name:
+			continue
+		case was.op() == l.op():
+		case was.op().Store() == l.op().Store():
+			f.log.Info("fleet: a limit was made strict, or is no longer; either way it spends from one bucket, and until every instance has its new form the fleet keeps to what a shared one promises",
+				"limit", l.cfg.Name)
+		default:
+			f.log.Warn("fleet: a limit counts anew, beside what was counted for its old form; until every instance has the new form, the fleet may admit what both admit",
+				"limit", l.cfg.Name)
+		}
+		return
+	}
 }
 
 func unwrap(s engine.Shared) *limit {

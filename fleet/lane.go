@@ -108,7 +108,7 @@ func (f *Fleet) handOn(ln *lane, i uint32, s *side) bool {
 func (ln *lane) carries(j int, e *entry, limits []*limit) bool {
 	it := &ln.batch.Items[j]
 	l := limits[e.Limit.Load()]
-	return l != nil && e.Key() == it.Key && l.cfg.Name == it.Limit
+	return l != nil && e.Key() == it.Key && l.cfg.Name == it.Limit && l.op() == it.Op
 }
 
 // start begins a new batch. A call with the last one may still be on its way;
@@ -128,7 +128,7 @@ func (f *Fleet) add(ln *lane, limits []*limit, i uint32, now int64) {
 	defer mu.Unlock()
 	e, s := &f.table.Entries[i], &f.table.sides[i]
 	l := limits[e.Limit.Load()]
-	it := Item{Limit: l.cfg.Name, Key: e.Key()}
+	it := Item{Op: l.op(), Limit: l.cfg.Name, Key: e.Key()}
 	unmark(e)
 	s.flying = true
 	switch {

@@ -39,12 +39,11 @@ func (l *limit) askLease(it *Item, e *entry, s *side, now int64, ending bool) {
 		frac = 1 / l.f.instances()
 	}
 	if l.cfg.Kind == engine.TokenBucket {
-		it.Op = OpLease
 		it.Arg = [Args]float64{LeaseGive: give, LeaseT: l.per, LeaseM: s.m, LeaseWant: want, LeaseAtt: attempts,
 			LeaseFrac: frac, LeaseTau: l.tau, LeaseMin: least}
 		return
 	}
-	it.Op, it.Window = OpQuota, int64(win)
+	it.Window = int64(win)
 	if s.m != float64(win) {
 		s.m, s.x0, s.per = float64(win), 0, 0
 	}

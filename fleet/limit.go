@@ -45,7 +45,7 @@ func newLimit(f *Fleet, id uint32, b engine.Binding) *limit {
 	if l.cfg.Kind == engine.TokenBucket {
 		l.per = float64(l.cfg.Per) / float64(l.cfg.Rate) / 1e3
 		l.tau = l.per * float64(l.cfg.Burst)
-		l.hi = l.tau + max(l.tau, 1e6)
+		l.hi = l.tau + max(l.tau, MinDebt)
 		l.period = max(int64(f.cfg.Period), int64(min(l.tau/4*1e3, 1e9)))
 	}
 	return l
@@ -56,7 +56,23 @@ func (l *limit) strict() bool { return l.cfg.Sync.Mode == engine.SyncStrict }
 
 // leased reports whether tokens are leased before they are spent.
 func (l *limit) leased() bool {
-	return l.cfg.Kind == engine.Quota || l.cfg.Kind == engine.TokenBucket && l.strict()
+	op := l.op()
+	return op == OpQuota || op == OpLease
+}
+
+// op is the operation that the limit's keys are exchanged by.
+func (l *limit) op() Op {
+	switch kind := l.cfg.Kind; {
+	case kind == engine.Quota:
+		return OpQuota
+	case kind == engine.InFlight && l.strict():
+		return OpKeep
+	case kind == engine.InFlight:
+		return OpHold
+	case l.strict():
+		return OpLease
+	}
+	return OpRate
 }
 
 func (l *limit) stale() engine.Stale {

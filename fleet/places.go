@@ -48,7 +48,6 @@ func (l *limit) askHold(it *Item, e *entry, s *side, now int64, ln *lane, ending
 	if l.f.learning(ln, now) {
 		most = min(most, max(used, held, float64(l.part())))
 	}
-	it.Op = OpHold
 	it.Arg = [Args]float64{HoldUsed: used, HoldHeld: held, HoldWant: want, HoldMax: float64(l.rule.Max()),
 		HoldTTL: float64(l.keptFor()) / 1e3, HoldMost: most}
 }

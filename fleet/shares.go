@@ -118,7 +118,6 @@ func (l *limit) owes(w uint64, now int64) float64 {
 }
 
 func (l *limit) askShare(it *Item, e *entry, s *side, now int64, late float64) {
-	it.Op = OpRate
 	w := e.Word.Load()
 	spent, attempts := l.remember(e, s, now)
 	part := l.weight(e)

@@ -85,15 +85,21 @@ type box struct {
 	ticks  int // generation: a box that starts anew has other ticks
 
 	wall  time.Duration   // by which its wall clock is off
+	log   *slog.Logger    // nil: what it logs is lost
 	watch func(items int) // sees the size of every batch, if not nil
 
 	use   engine.GateUse
 	lease engine.GateLease
 }
 
-func (b *box) Now() int64           { return b.w.now }
-func (b *box) Wall() time.Time      { return time.Unix(1e9, b.w.now).Add(b.wall) }
-func (b *box) Logger() *slog.Logger { return slog.New(slog.DiscardHandler) }
+func (b *box) Now() int64      { return b.w.now }
+func (b *box) Wall() time.Time { return time.Unix(1e9, b.w.now).Add(b.wall) }
+func (b *box) Logger() *slog.Logger {
+	if b.log != nil {
+		return b.log
+	}
+	return slog.New(slog.DiscardHandler)
+}
 func (b *box) GateUse() engine.GateUse {
 	u := b.use
 	b.use.Peak, b.use.Refused = b.use.Other, 0

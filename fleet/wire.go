@@ -10,12 +10,16 @@ import (
 // Op is what an item of a batch asks for.
 type Op byte
 
-// The operations. A bucket's state is the same under OpRate and OpLease.
+// The operations. A bucket's state is the same under OpRate and OpLease: while some
+// instances share a limit and others lease from it, both spend from one bucket. The
+// places of a strict limit lie apart from those of a shared one, which are had back
+// sooner.
 const (
 	OpRate  Op = 'r' // merge what was consumed, learn the state of the whole
 	OpLease Op = 'l' // give back and lease tokens of a bucket
 	OpQuota Op = 'q' // give back and lease units of a calendar window
 	OpHold  Op = 'c' // hold places of a per-key concurrency
+	OpKeep  Op = 'p' // the same of a strict one
 )
 
 // Store returns the letter under which the operation's state is stored.
@@ -26,9 +30,9 @@ func (o Op) Store() byte {
 	return byte(o)
 }
 
-// Grants reports whether a lost reply would lose what was granted, so that the
+// grants reports whether a lost reply would lose what was granted, so that the
 // store keeps it beside the sequence number.
-func (o Op) Grants() bool { return o == OpLease || o == OpQuota }
+func (o Op) grants() bool { return o == OpLease || o == OpQuota }
 
 // None is an Item's X0 when nothing is known.
 const None = -1e300
@@ -88,7 +92,7 @@ type Item struct {
 //	OpRate   arrival, attempts remembered, age of that memory
 //	OpLease  arrival, attempts remembered, tokens granted
 //	OpQuota  units used or leased, generation of the counter, units granted
-//	OpHold   places granted, holders, places held by all
+//	OpHold   places granted, holders, places held by all; OpKeep alike
 type Answer [3]float64
 
 // Boot tells one run of one process from all others.
@@ -178,6 +182,7 @@ const (
 	SeqTTL   = 60e6 // for which the store remembers an instance's last batch
 	GroupTTL = 60e6 // for which the store keeps a group that nobody reports to
 	MinTTL   = 5e6  // of a bucket
+	MinDebt  = 1e6  // that a bucket may run into: as much as its burst, or this
 
 	MaxAge = 1<<32 - 1 // of a bucket's memory of attempts, as far as the store counts it
 )

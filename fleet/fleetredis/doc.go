@@ -4,6 +4,7 @@
 //	weir1v16:{tag}:r:<limit>:<identity>           a bucket             string, 28 bytes
 //	weir1v16:{tag}:q:<limit>:<identity>:<window>  a quota's window     string, 24 bytes
 //	weir1v16:{tag}:c:<limit>:<identity>           who holds places     string, 32 bytes a holder
+//	weir1v16:{tag}:p:<limit>:<identity>           the same, strict     string, 32 bytes a holder
 //	weir1v16:{tag}:s:<instance>                   last batch executed  string, 8 bytes and up
 //	weir1:{f<group>}:fleet                        the reservation      hash, a record per instance
 //

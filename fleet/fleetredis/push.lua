@@ -73,14 +73,15 @@ local function rate(i, v, A, T, x0, u, att, hi, tau)
 end
 
 local function lease(i, v, give, T, M, want, att, frac, tau, least)
-  local tat, S, tS, born = bucket(v, T, tau, tau, -1e300)
+  -- Whoever shares the bucket may have run it into debt, which stays.
+  local tat, S, tS, born = bucket(v, T, tau, tau + max(tau, 1e6), -1e300)
   if dup then return tat, S, again() end
   S, born = attempts(S, tS, born, att)
   -- What the bucket has refilled meanwhile can not be given back any more.
   if give > 0 then
     tat = tat - max(0, give * T - max(0, now - M))
   elseif give < 0 then -- spent without a lease, while cut off
-    tat = min(max(tat, now) - give * T, now + tau)
+    tat = max(tat, min(max(tat, now) - give * T, now + tau))
   end
   local base = max(tat, now)
   local free = floor((tau - (base - now)) / T + 1e-6)
@@ -136,7 +137,7 @@ local function hold(i, v, used, held, want, cap, ttl, most)
   return g, n, sum + q
 end
 
-local ops = { r = rate, l = lease, q = quota, c = hold }
+local ops = { r = rate, l = lease, q = quota, c = hold, p = hold }
 for i = 2, #KEYS do
   local op, a, b, c, d, e, f, g, h = struct.unpack('<c1dddddddd', items, (i - 2) * 65 + 1)
   out[i - 1] = struct.pack('<ddd', ops[op](i, vals[i], a, b, c, d, e, f, g, h))

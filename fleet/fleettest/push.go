@@ -47,7 +47,7 @@ func (s *Store) Push(now float64, boot fleet.Boot, b *fleet.Batch) {
 			b.Answers[i] = c.lease(it, vals[i])
 		case fleet.OpQuota:
 			b.Answers[i] = c.quota(it, vals[i])
-		case fleet.OpHold:
+		case fleet.OpHold, fleet.OpKeep:
 			b.Answers[i] = c.hold(it, vals[i])
 		}
 	}
@@ -117,7 +117,8 @@ func (c *call) rate(it *fleet.Item, raw []byte) fleet.Answer {
 func (c *call) lease(it *fleet.Item, raw []byte) fleet.Answer {
 	a := &it.Arg
 	t, tau := a[fleet.LeaseT], a[fleet.LeaseTau]
-	k := c.bucket(raw, t, tau, tau, fleet.None)
+	// Whoever shares the bucket may have run it into debt, which stays.
+	k := c.bucket(raw, t, tau, tau+max(tau, fleet.MinDebt), fleet.None)
 	if c.dup {
 		return fleet.Answer{k.tat, k.s, c.again()}
 	}
@@ -125,7 +126,7 @@ func (c *call) lease(it *fleet.Item, raw []byte) fleet.Answer {
 	if give := a[fleet.LeaseGive]; give > 0 {
 		k.tat -= max(0, give*t-max(0, c.now-a[fleet.LeaseM]))
 	} else if give < 0 {
-		k.tat = min(max(k.tat, c.now)-give*t, c.now+tau)
+		k.tat = max(k.tat, min(max(k.tat, c.now)-give*t, c.now+tau))
 	}
 	base := max(k.tat, c.now)
 	g := grant(a[fleet.LeaseWant], a[fleet.LeaseMin], a[fleet.LeaseFrac], math.Floor((tau-(base-c.now))/t+1e-6))
