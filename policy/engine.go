@@ -16,6 +16,30 @@ var engineFields = []struct{ engine, file string }{
 	{"default", "default_class"}, {"name", ""},
 }
 
+// maxRules is for how many limits an engine can count; one whose cost is known
+// only afterwards counts twice, and a synced one lives elsewhere.
+const maxRules = 255
+
+// checkRules says at which number of limits the engine would be refused: when one
+// is made, it is too late to name a line.
+func (p *loader) checkRules() {
+	n := 0
+	for _, l := range p.cfg.Limits {
+		switch {
+		case l.Sync.Mode != engine.SyncOff, l.Kind == engine.Block, l.Kind == engine.Unlimited:
+		case l.PostPaid:
+			n += 2
+		default:
+			n++
+		}
+	}
+	if n <= maxRules {
+		return
+	}
+	p.r.failAt(*find(p.root, "limits"), "limits",
+		"are %d to count by, and an engine can count by %d; every plan and every override is one, post_paid takes two, and a synced limit none", n, maxRules)
+}
+
 // checkEngine lets the engine look at the configuration, and brings what it
 // finds back to the lines of the file.
 func (p *loader) checkEngine() {

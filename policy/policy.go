@@ -132,6 +132,7 @@ type place struct {
 // read reads the file's sections.
 func (p *loader) read(o *object) {
 	p.cfg = p.opts.base
+	p.cfg.Limits = nil
 	p.cfg.MaxEntries = int(o.number("max_entries", 1, 1<<31-1, 0))
 	p.cfg.Default = o.class("default_class")
 	p.proxies = o.networks("trusted_proxies")
@@ -153,6 +154,7 @@ func (p *loader) read(o *object) {
 	p.readLimits(o)
 	o.done()
 	p.checkEngine()
+	p.checkRules()
 }
 
 func (p *loader) gate(o *object) {
