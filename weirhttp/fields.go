@@ -1,6 +1,7 @@
 package weirhttp
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -24,9 +25,17 @@ const (
 // say in, about the limit that refused or else the tightest one, and uses the
 // draft's problem types in refusals. What remains is no promise: the next
 // request may be refused by another layer. Costs about 4 allocations per
-// answer.
+// answer. [Handler] panics on a revision that is none of the constants.
 func Fields(d Draft) Option {
 	return func(c *config) { c.draft = d }
+}
+
+// check returns an error for a revision that this package does not speak.
+func (d Draft) check() error {
+	if d > Draft11 {
+		return fmt.Errorf("fields: draft %d: is not known; DraftNone and Draft11 are", d)
+	}
+	return nil
 }
 
 // The draft's problem types. IANA lists them once the draft is an RFC.

@@ -1,6 +1,7 @@
 package weirhttp_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -43,6 +44,25 @@ func TestRemainingCountsDownToZero(t *testing.T) {
 	}
 	wg.Wait()
 	require.Equal(t, map[string]int{"200 r=2": 1, "200 r=1": 1, "200 r=0": 1, "429 r=0": 61}, seen)
+}
+
+// A revision that nobody knows is not taken for the one that is known.
+func TestARevisionThatIsNotKnownIsRefused(t *testing.T) {
+	e := fronttest.Engine(t, engine.Config{MaxEntries: 1000, Limits: []engine.Limit{fronttest.Bucket("api", 3, time.Hour, 3)}})
+	for _, d := range []weirhttp.Draft{weirhttp.DraftNone, weirhttp.Draft11, weirhttp.Draft11 + 1, 255} {
+		says := fmt.Sprintf("fields: draft %d: is not known; DraftNone and Draft11 are", d)
+		base := &answers{list: []answer{{status: 204}}}
+		resp, err := (&weirhttp.Transport{Base: base, Fields: d}).RoundTrip(mustRequest(t))
+		if d <= weirhttp.Draft11 {
+			require.NotPanics(t, func() { weirhttp.Handler(e, nil, weirhttp.Fields(d)) })
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			continue
+		}
+		require.PanicsWithValue(t, "weirhttp: Handler: "+says, func() { weirhttp.Handler(e, nil, weirhttp.Fields(d)) })
+		require.EqualError(t, err, "weirhttp: Transport: "+says)
+		require.Zero(t, base.calls, "nothing is sent")
+	}
 }
 
 func TestFieldsDescribeEveryKind(t *testing.T) {

@@ -27,12 +27,17 @@ import (
 //
 // If b is a [policy.Exempter], what it exempts passes without a decision. With a
 // nil b a request has no claims and no class, and meets layers 3 and 4 only. A
-// nil e panics, here and not on the first request.
+// nil e panics, and so does an option that cannot be meant, here and not on the
+// first request.
 func Handler(e *engine.Engine, b policy.Binder, opts ...Option) func(http.Handler) http.Handler {
 	if e == nil {
 		panic("weirhttp: Handler: nil engine")
 	}
-	d := &door{config: newConfig(b, opts), engine: e, refusals: xsync.NewMapOf[front.RefusalID, *refusal]()}
+	c := newConfig(b, opts)
+	if err := c.draft.check(); err != nil {
+		panic("weirhttp: Handler: " + err.Error())
+	}
+	d := &door{config: c, engine: e, refusals: xsync.NewMapOf[front.RefusalID, *refusal]()}
 	d.guard = front.NewGuard(e, b, d.log)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.serve(w, r, next) })

@@ -42,7 +42,7 @@ type Transport struct {
 	// is a minute. After that the host is asked again.
 	MaxHold time.Duration
 	// Fields also heeds the RateLimit field (Draft11) of any answer that says that
-	// nothing remains.
+	// nothing remains. With a revision that is none of the constants nothing is sent.
 	Fields Draft
 
 	once  sync.Once
@@ -116,6 +116,9 @@ func (t *Transport) init() {
 
 // enter leaves an admitted ticket in x, or says why there is none.
 func (t *Transport) enter(r *http.Request, x *front.Exchange) error {
+	if err := t.Fields.check(); err != nil {
+		return fmt.Errorf("weirhttp: Transport: %w", err)
+	}
 	ctx, host := r.Context(), r.URL.Host
 	for d := t.holds.left(host); d > 0; d = t.holds.left(host) {
 		if !t.Wait || !wait(ctx, d) {
