@@ -57,13 +57,17 @@ func TestFleetBelowItsLimitRefusesAlmostNobody(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.n, " ", c.load, " ", c.name), func(t *testing.T) {
 			l := tokenBucket(1000, 200)
-			w := newWorld(t, c.n, fleet.Config{}, l)
-			w.seconds(0.5)
-			d := w.drive(l, user, 1000*c.load, c.share(c.n))
-			w.seconds(30)
-			refused := float64(d.falseRefusals) / float64(sum(d.offered))
-			t.Logf("false refusals %.4f", refused)
-			require.LessOrEqual(t, refused, c.atMost)
+			var refused, offered int64
+			for seed := range uint64(5) { // where the demand goes next is chance
+				w := worldOf(t, seed, c.n, fleet.Config{}, l)
+				w.seconds(0.5)
+				d := w.drive(l, user, 1000*c.load, c.share(c.n))
+				w.seconds(30)
+				refused += d.falseRefusals
+				offered += sum(d.offered)
+			}
+			t.Logf("false refusals %.4f", float64(refused)/float64(offered))
+			require.LessOrEqual(t, float64(refused)/float64(offered), c.atMost)
 		})
 	}
 }

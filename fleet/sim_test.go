@@ -108,7 +108,12 @@ func (b *box) GateUse() engine.GateUse {
 func (b *box) LeaseGate(l engine.GateLease) { b.lease = l }
 
 func newWorld(t testing.TB, n int, cfg fleet.Config, limits ...engine.Limit) *world {
-	w := &world{t: t, r: rand.New(rand.NewPCG(42, uint64(n))), rtt: ms, now: int64(time.Hour), cfg: cfg}
+	return worldOf(t, 42, n, cfg, limits...)
+}
+
+// worldOf is newWorld with another source of chance.
+func worldOf(t testing.TB, seed uint64, n int, cfg fleet.Config, limits ...engine.Limit) *world {
+	w := &world{t: t, r: rand.New(rand.NewPCG(seed, uint64(n))), rtt: ms, now: int64(time.Hour), cfg: cfg}
 	if w.cfg.Transport == nil {
 		w.cfg.Transport = shards(4)
 	}
