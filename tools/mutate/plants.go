@@ -1,12 +1,13 @@
 package main
 
 const (
-	table  = "shard/take.go"
-	find   = "shard/find.go"
-	spend  = "bucket/spend.go"
-	stripe = "gate/stripe.go"
-	admit  = "engine/admit.go"
-	ticket = "engine/ticket.go"
+	table         = "shard/take.go"
+	find          = "shard/find.go"
+	spend         = "bucket/spend.go"
+	stripe        = "gate/stripe.go"
+	admit         = "engine/admit.go"
+	expressShared = "engine/expressshared.go"
+	ticket        = "engine/ticket.go"
 )
 
 // plants are the planted faults. Each takes away one thing that the protocol
@@ -109,5 +110,13 @@ var plants = []plant{
 	{name: "a bucket's published time stands after half a ring", file: "engine/clock.go", find: "\t\tl.at.Store(l.rule.SpendAt(now))\n", with: "\t\tif at := l.rule.SpendAt(now); int64(at-l.at.Load()) > 0 {\n\t\t\tl.at.Store(at)\n\t\t}\n", pkg: "./engine", run: "Standstill"},
 	{name: "a late time is not told to the buckets", file: "engine/clock.go", find: "\t\t\t\tt.late(now)\n", with: "", pkg: "./engine", run: "RefusalsPublish|BucketsAreTold"},
 	{name: "a new plan keeps the time of the engine's beginning", file: "engine/swap.go", find: "\t\tl.at.Store(fresh.SpendAt(b.now))", with: "l.at.Store(fresh.SpendAt(0))", pkg: "./engine", run: "BucketsAreTold"},
+	{name: "a shared claim ignores the ladder's level", file: expressShared, find: "e.level.Load() != 0 ||", with: "false ||", pkg: "./fleet", run: "TheEngineCharges"},
+	{name: "a shared claim that is not charged keeps its place", file: expressShared, find: "\t\te.leave(t)\n", with: "", pkg: "./fleet", run: "TheEngineCharges"},
+	{name: "a lost race for a shared bucket keeps a place in flight", file: expressShared, find: "bucket.Life(old), o.Cost)", with: "bucket.Life(old), 0)", pkg: "./fleet", run: "ALostRaceForAnEntry"},
+	{name: "a shared claim is not counted", file: expressShared, find: "x.Spent(w, 1)", with: "x.Spent(w, 0)", pkg: "./fleet", run: "TheEngineCharges"},
+	{name: "the fleet is not told of a shared claim", file: expressShared, find: "x.Link.Load() == 0", with: "x.Link.Load() == 1", pkg: "./fleet", run: "TheEngineCharges"},
+	{name: "a watching shared limit is charged as an enforced one", file: "engine/setmode.go", find: "m == Enforce && !p.cfg.PreciseClock", with: "!p.cfg.PreciseClock", pkg: "./fleet", run: "TheEngineCharges"},
+	{name: "a closed shared bucket is charged", file: "bucket/spend.go", find: "if units-1 >= s.burst>>8 {", with: "if units == 0 {", pkg: "./bucket", run: "Units"},
+	{name: "an entry is anybody's with half its identity", file: "shard/wide.go", find: "e.H.Load() != k.H || e.P.Load() != k.P ||", with: "e.H.Load() != k.H ||", pkg: "./shard", run: "AnEntry"},
 	{name: "the gate comes before the looks", file: admit, find: "if s.refused && s.act == enforce {", with: "if false && s.refused && s.act == enforce {", pkg: "./fuzz", run: "FuzzEngine"},
 }
