@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -108,7 +109,7 @@ func TestTheEngineChargesEntriesAsTheFleetDoes(t *testing.T) {
 				if i == 1 { // claims that cost nothing make it a request for the long way
 					for len(req.Claims) < 3 {
 						for _, name := range []string{"api", "jobs", "own"} {
-							if l, _ := e.Limit(name); !claims(req, l) {
+							if l, _ := e.Limit(name); !slices.ContainsFunc(req.Claims, func(c engine.Claim) bool { return c.Limit == l }) {
 								req.Claims = append(req.Claims, l.ClaimN(e.Key("nobody"), 0))
 							}
 						}
@@ -180,13 +181,4 @@ func TestALostRaceForAnEntryLeavesNothingTaken(t *testing.T) {
 	}
 	require.EqualValues(t, 4*each, s.Admitted[engine.Read])
 	require.EqualValues(t, 4*each, f.Spent())
-}
-
-func claims(req engine.Request, l engine.LimitID) bool {
-	for _, c := range req.Claims {
-		if c.Limit == l {
-			return true
-		}
-	}
-	return false
 }

@@ -29,16 +29,12 @@ func TestExploreOneBirth(t *testing.T) {
 	})
 }
 
-// A known key, whose word falls idle as time passes, against the first sight of
-// another key that wants the slot, and time itself. There is one slot.
-func TestExploreReclaimAgainstAKnownKey(t *testing.T) {
-	w := newWorld(t, 1)
-	l := w.token(2)
-	before := l.of(0xa)
-	before.take(1) // arrives at 1: idle from tick 1 on
+// exploreReclaim runs a known key, whose word falls idle as time passes, against the
+// first sight of another key that wants the slot, and time itself. There is one slot.
+func (w *world) exploreReclaim(l limit, other func() acct) {
 	var a, b acct
 	w.explore(explore.Scenario{
-		Reset: func() { a, b = l.of(0xa).quick(), l.of(0xb) },
+		Reset: func() { a, b = l.of(0xa).quick(), other() },
 		Threads: []func(){
 			func() { a.take(1); a.take(1) },
 			func() { b.take(1) },
@@ -55,6 +51,14 @@ func TestExploreReclaimAgainstAKnownKey(t *testing.T) {
 	})
 }
 
+func TestExploreReclaimAgainstAKnownKey(t *testing.T) {
+	w := newWorld(t, 1)
+	l := w.token(2)
+	before := l.of(0xa)
+	before.take(1) // arrives at 1: idle from tick 1 on
+	w.exploreReclaim(l, func() acct { return l.of(0xb) })
+}
+
 // The same for a key that its home line has no room for, and that the express way
 // has to go and find.
 func TestExploreReclaimAgainstAKeyAwayFromHome(t *testing.T) {
@@ -63,21 +67,7 @@ func TestExploreReclaimAgainstAKeyAwayFromHome(t *testing.T) {
 	before := l.of(0xa)
 	before.take(1)
 	require.EqualValues(t, slotsPerLine, before.Claim.Slot)
-	var a, b acct
-	w.explore(explore.Scenario{
-		Reset: func() { a, b = l.of(0xa).quick(), l.of(0xb).quick() },
-		Threads: []func(){
-			func() { a.take(1); a.take(1) },
-			func() { b.take(1) },
-			func() { w.now.Store(1); w.now.Store(2) },
-		},
-		Final: func() error {
-			va, vb := a.arrival(), b.arrival()
-			return all(w.noTwins(),
-				holds(va >= 1+a.admitted && va <= 2+a.admitted, "a: %d admitted arrive at %d", a.admitted, va),
-				holds(vb >= b.admitted && vb <= 2+b.admitted, "b: %d admitted arrive at %d", b.admitted, vb))
-		},
-	})
+	w.exploreReclaim(l, func() acct { return l.of(0xb).quick() })
 }
 
 // The first sights of one key against each other and against another key that
