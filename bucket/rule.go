@@ -29,6 +29,9 @@ const (
 	half = 1 << 55
 )
 
+// IsFrozen reports whether a word is in transition.
+func IsFrozen(w uint64) bool { return w<<8 == Frozen<<8 }
+
 // Never is the wait for something that waiting does not bring.
 const Never = math.MaxInt64
 

@@ -17,11 +17,7 @@ func (r *Rule) SpendAt(now int64) uint64 { return r.TokenAt(now) << 8 }
 // Spend is Take for a cost from 1 to Max. It returns what is left, which SpentLeft
 // turns into tokens when somebody asks: less than 0 where the cost does not fit.
 func (s *Spender) Spend(w, at, cost uint64) (next uint64, room int64) {
-	d := uint64(max(int64(w<<8-at), 0)) + cost*s.unit
-	if next = at + d; next == Frozen<<8 { // as place does
-		next = 0
-	}
-	return w&^uint64(Payload) | next>>8, int64(s.burst - d)
+	return s.charge(w, at, cost*s.unit)
 }
 
 // SpendUnits is Spend for a charge in units; 0 and more than a full bucket never fit.
@@ -29,8 +25,12 @@ func (s *Spender) SpendUnits(w, at, units uint64) (next uint64, room int64) {
 	if units-1 >= s.burst>>8 {
 		return w, -1
 	}
-	d := uint64(max(int64(w<<8-at), 0)) + units<<8
-	if next = at + d; next == Frozen<<8 {
+	return s.charge(w, at, units<<8)
+}
+
+func (s *Spender) charge(w, at, amount uint64) (next uint64, room int64) {
+	d := uint64(max(int64(w<<8-at), 0)) + amount
+	if next = at + d; next == Frozen<<8 { // as place does
 		next = 0
 	}
 	return w&^uint64(Payload) | next>>8, int64(s.burst - d)

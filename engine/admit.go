@@ -36,12 +36,10 @@ func (e *Engine) Admit(req Request) (t Ticket) {
 				s := e.table.Home(c.Key.H).Pick(tag)
 				if old, ok := s.Read(tag); ok {
 					next, room := l.spend.Spend(old, l.at.Load(), uint64(c.Cost))
-					if room >= 0 {
-						if s.Change(old, next) {
-							t.limit, t.left, t.state = l, room, ticketLone
-							e.lane(laneOf(unsafe.Pointer(&t))).admitted[class].Add(1)
-							return
-						}
+					if room >= 0 && s.Change(old, next) {
+						t.limit, t.left, t.state = l, room, ticketLone
+						e.lane(laneOf(unsafe.Pointer(&t))).admitted[class].Add(1)
+						return
 					}
 				}
 			}
@@ -199,7 +197,7 @@ func (e *Engine) lookAgain(f *frame) (now int64, refused bool) {
 	for i := range f.steps {
 		f.steps[i].l.publish(now)
 	}
-	return now, refused
+	return now, false
 }
 
 // publishLate publishes the time of a refusal if the published one is late: a

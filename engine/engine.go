@@ -316,8 +316,12 @@ func (e *Engine) enterLeased(t *Ticket, l *lease, critical bool) bool {
 		}
 		return e.gate.EnterWithin(true, 0, total)
 	}
-	sure := min(l.Other, l.Fallback)
-	ok := total == 0 && e.gate.EnterBy(e.places(t), false) || total != 0 && e.gate.EnterWithin(false, sure, total)
+	sure, ok := min(l.Other, l.Fallback), false
+	if total == 0 {
+		ok = e.gate.EnterBy(e.places(t), false) // the gate is bounded by what is sure
+	} else {
+		ok = e.gate.EnterWithin(false, sure, total)
+	}
 	if !ok && l.Other > sure && e.time.Now() <= l.Until {
 		ok = e.gate.EnterWithin(false, l.Other, total)
 	}

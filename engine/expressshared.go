@@ -61,23 +61,24 @@ func (e *Engine) chargeShared(t *Ticket, c *Claim, l *limit, o *Claim, ol *limit
 		return nil
 	}
 	var s *shard.Slot
-	var old uint64
+	var other uint64
 	if ol != nil {
 		tag := shard.TagOf(o.Key.H, ol.table)
 		s = e.table.Home(o.Key.H).Pick(tag)
-		if old, ok = s.Read(tag); !ok {
+		old, ok := s.Read(tag)
+		if !ok {
 			if s, old, ok = e.table.Seek(o.Key.H, tag); !ok {
 				return nil
 			}
 		}
-		if bucket.InUse(old)+o.Cost > ol.max || !s.Change(old, old+uint64(o.Cost)) {
+		if other, ok = ol.rule.TakeFlight(old, o.Cost); !ok || !s.Change(old, other) {
 			return nil
 		}
 	}
 	// Last, since its undo, unlike that of a place, may give back less than was taken.
 	if !x.Word.CompareAndSwap(w, next) {
 		if ol != nil {
-			e.table.Release(e.table.Index(s), bucket.Life(old), o.Cost)
+			e.table.Release(e.table.Index(s), bucket.Life(other), o.Cost)
 		}
 		return nil
 	}
@@ -86,9 +87,9 @@ func (e *Engine) chargeShared(t *Ticket, c *Claim, l *limit, o *Claim, ol *limit
 		e.asked(l, x)
 	}
 	if ol != nil {
-		left := ol.max - bucket.InUse(old) - o.Cost
+		left := ol.max - bucket.InUse(other)
 		t.left = left
-		t.keepFlight(0, ol, e.table.Index(s), old, o.Cost)
+		t.keepFlight(0, ol, e.table.Index(s), other, o.Cost)
 		// Multiplied, since a division takes longer: is there as much of the share?
 		more := uint64(left)
 		if l.id < ol.id {
@@ -108,13 +109,13 @@ func (e *Engine) asked(l *limit, x *shard.Entry) {
 	e.quietly(func() { l.shared.(Entered).Asked(l.wide.Index(x), e.time.published.Load()) })
 }
 
-// entered returns the limit of a claim on one token of a bucket whose entries the
-// engine may charge itself, or nil.
+// entered returns the limit of a claim on one token of a bucket that is enforced for
+// every key and whose entries the engine may charge itself, or nil.
 func (p *plan) entered(c *Claim) *limit {
 	if int(c.Limit) >= len(p.limits) || c.Cost != 1 {
 		return nil
 	}
-	if l := p.limits[c.Limit]; l.wide != nil {
+	if l := p.limits[c.Limit]; l.wide != nil && l.mode == Enforce {
 		return l
 	}
 	return nil

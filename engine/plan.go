@@ -58,8 +58,7 @@ type limit struct {
 	rule bucket.Rule // of the word that is taken
 	ctl  *control
 	// wide is where the entries of a synced limit are that the engine charges itself,
-	// while it is enforced for every key, on the published time; wideID is its number
-	// there.
+	// on the published time; wideID is its number there.
 	wide     *shard.Wide
 	wideSalt uint64
 	wideID   uint32

@@ -3,8 +3,6 @@ package engine
 import (
 	"fmt"
 	"log/slog"
-
-	"github.com/weir-go/weir/shard"
 )
 
 // SetMode changes, at once and while requests are decided, the mode of a limit
@@ -74,12 +72,6 @@ func (e *Engine) applyModes(p *plan) {
 		}
 		if l.lone = 0; l.kind == TokenBucket && p.express && !p.gated && !p.cfg.PreciseClock {
 			l.lone = l.express
-		}
-		if l.wide = nil; m == Enforce && !p.cfg.PreciseClock {
-			if s, ok := l.shared.(Entered); ok {
-				e.quietly(func() { l.wide, l.wideID = s.Entries() })
-				l.wideSalt = shard.Salt(l.wideID)
-			}
 		}
 		watching := m.enabled() == 0 || m.enforced() == 0
 		for _, t := range [...]uint8{l.table, l.bucket} {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/bucket"
+	"github.com/weir-go/weir/shard"
 )
 
 // Swap replaces the configuration, atomically: every request is decided by the
@@ -296,6 +297,10 @@ func (b *builder) share(binding Binding) (err error) {
 	}
 	if l.kind == TokenBucket || l.kind == InFlight {
 		l.taker, _ = l.shared.(KnownTaker)
+	}
+	if s, ok := l.shared.(Entered); ok && !b.e.precise {
+		l.wide, l.wideID = s.Entries()
+		l.wideSalt = shard.Salt(l.wideID)
 	}
 	b.next.synced = true
 	return nil

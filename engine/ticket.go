@@ -163,8 +163,8 @@ func (t *Ticket) Decision() Decision {
 // the work has really ended; on a refused ticket it does nothing, and a second
 // call changes nothing and is counted. Where the ticket holds something, that is
 // so from whatever goroutines the calls come; one that holds nothing is not for
-// concurrent use. Done works after Close, after Swap
-// and after the removal of a limit.
+// concurrent use. Done works after Close, after Swap and after the removal of a
+// limit.
 func (t *Ticket) Done(o Outcome) {
 	if atomic.LoadUint32(&t.state) == ticketLone { // it holds nothing: no need for the dearest instruction
 		t.state = ticketLone | ticketDone

@@ -156,7 +156,7 @@ func (l hold) Done(id uint64, cost int64) {
 	e := &l.t.Entries[id>>40-1]
 	for {
 		w := e.Word.Load()
-		if bucket.Life(w) != id&(1<<40-1) || frozen(w) {
+		if bucket.Life(w) != id&(1<<40-1) || bucket.IsFrozen(w) {
 			return
 		}
 		if e.Word.CompareAndSwap(w, l.rule.Undo(w, 0, 0, cost)) {

@@ -130,7 +130,7 @@ func (l lease) Undo(h engine.Handle, _ int64) {
 	}
 	for {
 		w := e.Word.Load()
-		if w>>56 != h.ID&0xff || frozen(w) {
+		if w>>56 != h.ID&0xff || bucket.IsFrozen(w) {
 			return
 		}
 		next := w

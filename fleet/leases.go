@@ -3,6 +3,7 @@ package fleet
 import (
 	"math"
 
+	"github.com/weir-go/weir/bucket"
 	"github.com/weir-go/weir/engine"
 )
 
@@ -66,7 +67,7 @@ func (l *limit) takeOut(e *entry, win uint64, n int64) int64 {
 	for {
 		w := e.Word.Load()
 		n = min(n, tokens(w, win))
-		if n <= 0 || frozen(w) {
+		if n <= 0 || bucket.IsFrozen(w) {
 			return 0
 		}
 		if e.Word.CompareAndSwap(w, hand(w, win, tokens(w, win)-n)) {
@@ -99,7 +100,7 @@ func (l *limit) gotLease(it *Item, ans Answer, e *entry, s *side, now int64) {
 	e.When.Store(now + minUrgent)
 	for {
 		w := e.Word.Load()
-		if frozen(w) {
+		if bucket.IsFrozen(w) {
 			return
 		}
 		if e.Word.CompareAndSwap(w, hand(w, win, tokens(w, win)+granted)) {

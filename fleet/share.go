@@ -172,7 +172,7 @@ func (l share) Undo(h engine.Handle, _ int64) {
 	for {
 		w := e.Word.Load()
 		at := l.rule.At(l.f.host.Now()) // after the word: what has drained since the charge is not given back
-		if (w^h.Done)&^uint64(bucket.Payload) != 0 || frozen(w) {
+		if (w^h.Done)&^uint64(bucket.Payload) != 0 || bucket.IsFrozen(w) {
 			return
 		}
 		if e.Word.CompareAndSwap(w, l.rule.UndoUnits(w, at, h.Done, h.Units)) {

@@ -95,8 +95,6 @@ func newTable(keys int) *table {
 	return t
 }
 
-func frozen(w uint64) bool { return w&bucket.Payload == bucket.Frozen }
-
 // enter makes an entry for the key, with the word that birth makes of the one
 // before, under the region's lock. ok is false when there is no room. found
 // says that somebody else was first.
@@ -116,7 +114,7 @@ func (t *table) enter(k key.Key, limit uint32, now int64, birth func(prev uint64
 		if n >= window && limits[limit].watching.Load() {
 			return 0, false, false
 		}
-		if e.Limit.Load() != 0 && !t.droppable(i, w, now) && (n < window || !limits[e.Limit.Load()].watching.Load() || frozen(w)) {
+		if e.Limit.Load() != 0 && !t.droppable(i, w, now) && (n < window || !limits[e.Limit.Load()].watching.Load() || bucket.IsFrozen(w)) {
 			continue
 		}
 		v := (w + bucket.VersionOne) &^ uint64(bucket.Payload)
@@ -154,7 +152,7 @@ func (t *table) settle(i uint32, k key.Key, limit uint32, v uint64) {
 func (t *table) droppable(i uint32, w uint64, now int64) bool {
 	e, s := &t.Entries[i], &t.sides[i]
 	l := (*t.limits.Load())[e.Limit.Load()]
-	return e.Link.Load() == 0 && !s.queued && !s.flying && !frozen(w) &&
+	return e.Link.Load() == 0 && !s.queued && !s.flying && !bucket.IsFrozen(w) &&
 		(s.out || e.Cum.Load()&countMask == s.ack) && l.idle(w, now)
 }
 

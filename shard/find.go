@@ -14,7 +14,7 @@ func (t *Table) Find(h uint64, id uint8) (at uint32, word uint64) {
 	_, first, in := t.home(h)
 	tag := TagOf(h, id)
 	// Most keys lie in their home line.
-	if at, word = t.scan(tag, first+in); at != None && word&bucket.Payload != bucket.Frozen {
+	if at, word = t.scan(tag, first+in); at != None && !bucket.IsFrozen(word) {
 		return at, word
 	}
 	return t.findAgain(h, tag, first, in)
@@ -76,7 +76,7 @@ func (t *Table) away(h, tag uint64) *Slot {
 // and Still tell by its version.
 func (s *Slot) Read(tag uint64) (word uint64, ok bool) {
 	word = s.word.Load()
-	return word, s.tag.Load() == tag && word<<8 != bucket.Frozen<<8
+	return word, s.tag.Load() == tag && !bucket.IsFrozen(word)
 }
 
 // Still reports whether the slot has not changed hands since the word was read.
@@ -96,7 +96,7 @@ func (t *Table) Index(s *Slot) uint32 {
 func (t *Table) findAgain(h, tag, first, in uint64) (at uint32, word uint64) {
 	for {
 		at, word = t.search(tag, first, in)
-		if at == None || word&bucket.Payload != bucket.Frozen {
+		if at == None || !bucket.IsFrozen(word) {
 			return at, word
 		}
 		t.mus[h>>t.shardShift].wait()

@@ -48,7 +48,7 @@ func (t *Table) InUse() (sums [maxIDs]int64) {
 				continue
 			}
 			tag, w := s.tag.Load(), s.word.Load()
-			if w&bucket.Payload == bucket.Frozen || s.tag.Load() != tag {
+			if bucket.IsFrozen(w) || s.tag.Load() != tag {
 				continue
 			}
 			if r.Kind == bucket.Hold {
@@ -73,7 +73,7 @@ func (t *Table) visit(ln uint64, now int64) {
 			continue
 		}
 		w := s.word.Load()
-		if w&bucket.Payload == bucket.Frozen || s.tag.Load() != tag {
+		if bucket.IsFrozen(w) || s.tag.Load() != tag {
 			continue
 		}
 		at := r.At(now)

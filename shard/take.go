@@ -251,7 +251,7 @@ func (t *Table) Undo(c *Claim) {
 	s := t.slot(c.Slot)
 	for {
 		w := s.word.Load()
-		if w>>56 != c.Word>>56 || w&bucket.Payload == bucket.Frozen {
+		if w>>56 != c.Word>>56 || bucket.IsFrozen(w) {
 			return
 		}
 		var next uint64
@@ -309,7 +309,7 @@ func (t *Table) ReleaseHold(slot uint32, version uint8, estimate int64) bool {
 	s := t.slot(slot)
 	for {
 		w := s.word.Load()
-		if uint8(w>>56) != version || w&bucket.Payload == bucket.Frozen || bucket.Held(w) < estimate {
+		if uint8(w>>56) != version || bucket.IsFrozen(w) || bucket.Held(w) < estimate {
 			return false
 		}
 		if s.word.CompareAndSwap(w, bucket.ReleaseHold(w, estimate)) {

@@ -36,23 +36,20 @@ func (e *Entry) Is(k key.Key, limit uint32) bool {
 	return e.H.Load() == k.H && e.P.Load() == k.P && e.Limit.Load() == limit
 }
 
+// Look returns the word for who goes on to change it by compare-and-swap, which fails
+// if the entry has become another's since it was the key's.
+func (e *Entry) Look(k key.Key, limit uint32) (w uint64, ok bool) {
+	w = e.Word.Load()
+	return w, e.Is(k, limit) && !bucket.IsFrozen(w)
+}
+
 // Read returns the word, if it is the key's.
 func (e *Entry) Read(k key.Key, limit uint32) (w uint64, ok bool) {
-	w = e.Word.Load()
+	w, ok = e.Look(k, limit)
 	// The key between two loads of the word with one version: in between, the
 	// entry has not been another's. If it has, or is being born, it is for the
 	// way under the lock to find out.
-	return w, e.Is(k, limit) && (e.Word.Load()^w)>>56 == 0 && w<<8 != bucket.Frozen<<8
-}
-
-// Look is Read for who goes on to change the word by compare-and-swap, which fails if
-// the entry has become another's since.
-func (e *Entry) Look(k key.Key, limit uint32) (w uint64, ok bool) {
-	w = e.Word.Load()
-	if e.H.Load() != k.H || e.P.Load() != k.P || e.Limit.Load() != limit {
-		return w, false
-	}
-	return w, w<<8 != bucket.Frozen<<8
+	return w, ok && (e.Word.Load()^w)>>56 == 0
 }
 
 // Spent counts tokens that were admitted with a word of the given life. A slot
