@@ -86,6 +86,9 @@ func validate(cfg Config) error {
 	if cfg.MaxEntries < 0 || cfg.MaxEntries > math.MaxInt32 {
 		add("max entries %d: must be from 1 to %d, or 0 for %d", cfg.MaxEntries, math.MaxInt32, 1<<20)
 	}
+	if c, ok := cfg.Clock.(*ManualClock); ok && c == nil {
+		add("clock: is a nil *ManualClock; leave it out for the real one")
+	}
 	if n := len(cfg.Secret); n > 0 && n < 16 {
 		add("secret: %d bytes: must be at least 16", n)
 	}

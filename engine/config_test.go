@@ -101,6 +101,7 @@ func TestConfigErrorsOfNamesAndLayers(t *testing.T) {
 		"max entries -1: ":                                                                    {MaxEntries: -1},
 		fmt.Sprintf("max entries %d: ", over):                                                 {MaxEntries: over},
 		"secret: 15 bytes: ":                                                                  {Secret: make([]byte, 15)},
+		"clock: is a nil ":                                                                    {Clock: (*engine.ManualClock)(nil)},
 	} {
 		_, err := engine.New(cfg)
 		require.ErrorContains(t, err, says)

@@ -4,7 +4,8 @@
 //	      request                       every 100 ms, give or take
 //	         |                                    |
 //	engine: charges a share     step: what is due of the marked keys
-//	itself; else Peek, Take                       |
+//	itself; else TakeKnown,                       |
+//	or Peek, then Take                            |
 //	         |                                    |
 //	         v                                    v
 //	table   entry ---- marked, once an exchange ----> lane, one per shard ---> Transport
