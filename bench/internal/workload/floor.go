@@ -17,11 +17,11 @@ type Floor struct {
 	seed   maphash.Seed
 }
 
-// NewFloor returns a floor with as many lines as weir's table has for a number
-// of states: 4 to a line, 60 % full.
-func NewFloor(states int) *Floor {
+// NewFloor returns a floor with as many lines as the table of a rig for so many
+// keys with one state each: 4 to a line, 60 % full, and roomy where keys are few.
+func NewFloor(keys int) *Floor {
 	return &Floor{
-		lines:  make([][8]uint64, max(states*10/6/4, 1)),
+		lines:  make([][8]uint64, max(keys, Roomy)*10/6/4),
 		hasher: key.NewHasher(nil),
 		seed:   maphash.MakeSeed(),
 	}
