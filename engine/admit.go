@@ -22,7 +22,7 @@ const few = 2
 // admitted falsely.
 //
 // It is safe for concurrent use.
-func (e *Engine) Admit(req Request) (t Ticket) {
+func (e *Engine) Admit(req Request) Ticket {
 	p := e.plan.Load()
 	// The commonest request: one claim on a bucket beside which only the ladder can
 	// refuse, and that is at rest. It is decided here, if the key is known and the cost
@@ -37,16 +37,15 @@ func (e *Engine) Admit(req Request) (t Ticket) {
 				if old, ok := s.Read(tag); ok {
 					next, room := l.spend.Spend(old, l.at.Load(), uint64(c.Cost))
 					if room >= 0 && s.Change(old, next) {
-						t.limit, t.left, t.state = l, room, ticketLone
-						e.lane(laneOf(unsafe.Pointer(&t))).admitted[class].Add(1)
-						return
+						e.lane(laneOf(unsafe.Pointer(&req))).admitted[class].Add(1)
+						return Ticket{limit: l, left: room, state: state{flags: ticketLone}}
 					}
 				}
 			}
 		}
 	}
-	t.limit, t.door = p.limits[0], laneOf(unsafe.Pointer(&t))<<gateBits
-	if p.express && req.Class-Test < classes && len(req.Claims) <= few {
+	t := draft{limit: p.limits[0], door: laneOf(unsafe.Pointer(&req)) << gateBits}
+	if p.express && class < classes && len(req.Claims) <= few {
 		var told *limit
 		how, shared := unanswered, false
 		if p.synced {
@@ -68,15 +67,15 @@ func (e *Engine) Admit(req Request) (t Ticket) {
 		}
 		switch how {
 		case admitted:
-			t.limit, t.state = told, ticketOpen
+			t.limit, t.open = told, true
 			// As counted does, in line.
-			if n := e.lane(t.lane()).admitted[req.Class-Test].Add(1); t.n > 0 && n%sampleEvery == 0 {
+			if n := e.lane(t.lane()).admitted[class].Add(1); t.n > 0 && n%sampleEvery == 0 {
 				e.sample(&t)
 			}
-			return
+			return e.ticket(&t)
 		case refused:
 			t.limit = told
-			return
+			return e.ticket(&t)
 		}
 	}
 	if len(req.Claims) > few || p.synced {
@@ -84,13 +83,13 @@ func (e *Engine) Admit(req Request) (t Ticket) {
 	} else {
 		e.admitFew(&t, &req, p)
 	}
-	return
+	return e.ticket(&t)
 }
 
 // admitFew is Admit with a small frame.
 //
 //go:noinline
-func (e *Engine) admitFew(t *Ticket, req *Request, p *plan) {
+func (e *Engine) admitFew(t *draft, req *Request, p *plan) {
 	var room [few]step
 	f := frame{req: req, steps: room[:0]}
 	e.admit(t, &f, p)
@@ -99,7 +98,7 @@ func (e *Engine) admitFew(t *Ticket, req *Request, p *plan) {
 // admitWide is Admit with a frame for every request.
 //
 //go:noinline
-func (e *Engine) admitWide(t *Ticket, req *Request, p *plan) {
+func (e *Engine) admitWide(t *draft, req *Request, p *plan) {
 	var room [MaxClaims]step
 	var syncs [MaxClaims]syncStep
 	f := frame{req: req, steps: room[:0], syncs: syncs[:]}
@@ -108,7 +107,7 @@ func (e *Engine) admitWide(t *Ticket, req *Request, p *plan) {
 
 // admit decides, whatever happens inside: when something panics, what was taken
 // is given back and the decision made anew without the limit it panicked on.
-func (e *Engine) admit(t *Ticket, f *frame, p *plan) {
+func (e *Engine) admit(t *draft, f *frame, p *plan) {
 	defer func() {
 		if !f.decided {
 			e.recovered(t, f, p, recover())
@@ -119,7 +118,7 @@ func (e *Engine) admit(t *Ticket, f *frame, p *plan) {
 }
 
 // decide makes the decision, without the claims in broken, by index.
-func (e *Engine) decide(t *Ticket, f *frame, p *plan, broken uint) {
+func (e *Engine) decide(t *draft, f *frame, p *plan, broken uint) {
 	switch d, way := e.resolve(f, p, broken); way {
 	case refusal:
 		e.refuse(t, f.class, p, d)

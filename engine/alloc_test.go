@@ -173,7 +173,7 @@ func TestExpressWayIsInlined(t *testing.T) {
 		{".", "express.go", []string{
 			"bucket.(*Spender).Spend", "bucket.(*Rule).TakeFlight", "(*plan).ordinary", "(*Engine).at", "(*Engine).enterAtOnce",
 			"gate.(*Stripe).TakeOther", "shard.(*Table).Home", "shard.(*Line).Pick", "shard.(*Slot).Read", "shard.(*Slot).Change",
-			"shard.(*Slot).Next", "(*limit).tokens", "(*Ticket).keepFlight",
+			"shard.(*Slot).Next", "(*limit).tokens", "(*draft).keepFlight",
 		}},
 		{".", "ticket.go", []string{"shard.(*Table).Release", "gate.(*Gate).LeaveBy"}},
 		{"../shard", "find.go", []string{"(*Table).home", "(*Table).reachOf", "(*Line).Pick", "TagOf"}},

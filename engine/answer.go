@@ -64,7 +64,7 @@ func (e *Engine) watching(f *frame) {
 }
 
 // grant fills the ticket of an admitted request.
-func (e *Engine) grant(t *Ticket, f *frame, p *plan) {
+func (e *Engine) grant(t *draft, f *frame, p *plan) {
 	t.left, t.limit = 0, p.limits[0]
 	for i := range f.steps {
 		s := &f.steps[i]
@@ -72,7 +72,7 @@ func (e *Engine) grant(t *Ticket, f *frame, p *plan) {
 			continue
 		}
 		if s.l.holds {
-			t.keep(f, s)
+			e.keep(t, f, s)
 		}
 		if s.act == enforce {
 			t.tighten(e.left(f, s), p.limits[s.l.id]) // not s.l: what a ticket is given of the frame escapes
@@ -82,22 +82,22 @@ func (e *Engine) grant(t *Ticket, f *frame, p *plan) {
 		t.left = -1
 	}
 	if e.adaptive.Load() != nil {
-		t.add(hold{kind: holdSince, word: uint64(e.time.Now())})
+		e.add(t, hold{kind: holdSince, word: uint64(e.time.Now())})
 	}
-	t.state = ticketOpen
+	t.open = true
 	e.counted(t, f.class)
 }
 
 // counted counts an admission, and now and then watches its ticket.
-func (e *Engine) counted(t *Ticket, class Class) {
+func (e *Engine) counted(t *draft, class Class) {
 	n := e.lane(t.lane()).admitted[class-Test].Add(1)
-	if t.n > 0 && n%sampleEvery == 0 && t.hold(0).limit != 0 {
+	if t.n > 0 && n%sampleEvery == 0 && t.holds[0].limit != 0 {
 		e.sample(t)
 	}
 }
 
 // refuse fills the ticket of a refused request.
-func (e *Engine) refuse(t *Ticket, class Class, p *plan, d Decision) {
+func (e *Engine) refuse(t *draft, class Class, p *plan, d Decision) {
 	t.refuse(d.Reason, d.Layer, d.RetryAfter)
 	t.limit, t.left = p.limits[d.Limit], d.Remaining
 	switch {

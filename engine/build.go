@@ -321,12 +321,11 @@ func (e *Engine) sizeGate() {
 	e.gate.Resize(allocation, e.hardCap)
 }
 
-// observe lets an adaptive capacity learn from a request.
-func (e *Engine) observe(t *Ticket, o Outcome) {
-	since := t.hold(max(t.n, 1) - 1)
-	if a := e.adaptive.Load(); a != nil && since.kind == holdSince {
+// observe lets an adaptive capacity learn from a request admitted at a time.
+func (e *Engine) observe(since int64, o Outcome) {
+	if a := e.adaptive.Load(); a != nil {
 		now := e.time.Now()
 		critical, other := e.gate.Inside()
-		a.Observe(time.Duration(now), time.Duration(now-int64(since.word)), o, critical+other)
+		a.Observe(time.Duration(now), time.Duration(now-since), o, critical+other)
 	}
 }

@@ -17,7 +17,8 @@ type lane struct {
 	admitted     [classes]atomic.Uint64 // by class, from Test on
 	unclassified atomic.Uint64
 	places       gate.Stripe
-	_            [64 - int(classes+1)*8 - int(unsafe.Sizeof(gate.Stripe{}))]byte
+	idle         atomic.Uint64 // records: [how often one was left 32 | number of the topmost, plus one 32]
+	_            [64 - int(classes+2)*8 - int(unsafe.Sizeof(gate.Stripe{}))]byte
 }
 
 // classes is how many classes a request can be decided in.

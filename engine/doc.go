@@ -9,7 +9,8 @@
 //	 ├─      step.go      one claim: look, charge, undo, on the table or with the fleet
 //	 ├─      layers.go    layer 4, the ladder; layer 3, the gate
 //	 └─      answer.go    who refuses and for how long; counts; shadow limits
-//	Ticket   ticket.go    what is held; Done, Settle
+//	Ticket   draft.go     a ticket in the making
+//	 └─      ticket.go    what is held; Done, Settle; record.go: more than a ticket has room for
 //	Swap     swap.go      a new configuration for the same keys; build.go: what is wrong with it
 //	time     clock.go     published and true time; ticker.go: what happens by time
 //	faults   fail.go      what happens when weir itself fails
@@ -25,9 +26,10 @@
 //   - Whatever fails inside, a request is admitted, or refused with reason Closed
 //     where its limit fails closed; nothing reaches the caller, and the ticker
 //     does not end the process.
-//   - Admit and Done allocate nothing. They wait on nobody, but for two short
-//     locks: of a key's shard at its first sight, and of the gate at the moment
-//     when its room gets scarce.
+//   - Admit and Done allocate nothing, but for records when more tickets that need
+//     one are open at once than ever before. They wait on nobody, but for short
+//     locks: of a key's shard at its first sight, of the gate at the moment when its
+//     room gets scarce, and where records are made.
 //   - Done works after Close, after Swap and after its limit was removed.
 //
 // # Which verb

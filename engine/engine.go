@@ -33,6 +33,10 @@ type Engine struct {
 	allocation, hardCap int
 	adaptive            atomic.Pointer[gate.Adaptive] // moves the gate's capacity, if configured
 
+	// What tickets hold that hold more than one thing.
+	records atomic.Pointer[[]*[chunk]record]
+	growing sync.Mutex
+
 	misuse   misuse
 	open     []openTicket
 	nextCell atomic.Uint32
@@ -218,7 +222,7 @@ type lease struct {
 
 // enter takes a place in the gate for the ticket, under the fleet's lease if
 // there is one.
-func (e *Engine) enter(t *Ticket, critical bool) bool {
+func (e *Engine) enter(t *draft, critical bool) bool {
 	if l := e.lease.Load(); l != nil {
 		if !e.enterLeased(t, l, critical) {
 			return false
@@ -238,7 +242,7 @@ func (e *Engine) enter(t *Ticket, critical bool) bool {
 
 // enterAtOnce is enter for a request that is not critical, where a place lies ready.
 // That is within whatever bounds the gate, a lease's end included.
-func (e *Engine) enterAtOnce(t *Ticket) bool {
+func (e *Engine) enterAtOnce(t *draft) bool {
 	if !e.places(t).TakeOther() {
 		return false
 	}
@@ -247,10 +251,10 @@ func (e *Engine) enterAtOnce(t *Ticket) bool {
 }
 
 // places is the stripe by which the ticket goes through the gate.
-func (e *Engine) places(t *Ticket) *gate.Stripe { return &e.lane(t.lane()).places }
+func (e *Engine) places(t *draft) *gate.Stripe { return &e.lane(t.lane()).places }
 
 // leave gives the ticket's place in the gate back.
-func (e *Engine) leave(t *Ticket) {
+func (e *Engine) leave(t *draft) {
 	if t.door&gateMask != 0 {
 		e.gate.LeaveBy(e.places(t), t.door&gateMask == gateCritical)
 		t.door &^= gateMask
@@ -304,7 +308,7 @@ func (l *lease) total(hard int) int {
 // enterLeased is enter under a lease. It reads the clock only for what the lease
 // alone allows, for as long as it runs: after a pause of the process the published
 // time is as old as the pause.
-func (e *Engine) enterLeased(t *Ticket, l *lease, critical bool) bool {
+func (e *Engine) enterLeased(t *draft, l *lease, critical bool) bool {
 	_, hard := e.gate.Limits()
 	total := l.total(hard)
 	switch {

@@ -20,23 +20,21 @@ import (
 // the whole of a decision fetches the next one's cache line while it waits for this
 // one's. What is called is inlined, but for what is rare; time is read in the
 // bucket's own units; what remains of a lone bucket is only counted, in tokens, when
-// somebody asks the ticket for it. The ticket is written before the last locked
-// instruction: the caller copies it whole, and reading together what was just
-// written in parts takes as long as the rest.
+// somebody asks the ticket for it.
 
 // answer is how a request came out of the express way.
 type answer uint8
 
 const (
 	unanswered answer = iota
-	admitted          // and still to be counted: that is the last that is written
+	admitted          // and still to be counted
 	refused
 )
 
 // expressNone is the way of a request that claims nothing. Whom the ladder sheds of
 // those, decide says. Like the others it returns the limit that the decision tells
 // of.
-func (e *Engine) expressNone(t *Ticket, req *Request, p *plan) (told *limit, how answer) {
+func (e *Engine) expressNone(t *draft, req *Request, p *plan) (told *limit, how answer) {
 	if e.level.Load() != 0 {
 		return nil, unanswered
 	}
@@ -50,7 +48,7 @@ func (e *Engine) expressNone(t *Ticket, req *Request, p *plan) (told *limit, how
 }
 
 // expressOne is the way of one claim.
-func (e *Engine) expressOne(t *Ticket, req *Request, p *plan) (told *limit, how answer) {
+func (e *Engine) expressOne(t *draft, req *Request, p *plan) (told *limit, how answer) {
 	c := &req.Claims[0]
 	l := p.ordinary(c)
 	if l == nil {
@@ -99,7 +97,7 @@ func (e *Engine) expressOne(t *Ticket, req *Request, p *plan) (told *limit, how 
 }
 
 // expressTwo is the way of two claims.
-func (e *Engine) expressTwo(t *Ticket, req *Request, p *plan) (told *limit, how answer) {
+func (e *Engine) expressTwo(t *draft, req *Request, p *plan) (told *limit, how answer) {
 	c1, c2 := &req.Claims[0], &req.Claims[1]
 	l1, l2 := p.ordinary(c1), p.ordinary(c2)
 	if l1 == nil || l2 == nil || c2.Limit <= c1.Limit {
@@ -198,14 +196,14 @@ func (l *limit) tokens(room int64) int64 { return l.rule.SpentLeft(room, l.slack
 
 // keepFlight notes, as the ticket's hold i and last, what a claim in flight has to
 // give back.
-func (t *Ticket) keepFlight(i uint8, l *limit, slot uint32, word uint64, cost int64) {
+func (t *draft) keepFlight(i uint8, l *limit, slot uint32, word uint64, cost int64) {
 	h := &t.holds[i%few]
-	h.word, h.slot, h.limit = bucket.FlightPart(word, cost), slot, l.id
+	h.word, h.slot, h.limit, h.kind = bucket.FlightPart(word, cost), slot, l.id, holdFlight
 	t.n = i + 1
 }
 
 // refuseLayer refuses for layer 4 or 3.
-func (e *Engine) refuseLayer(t *Ticket, req *Request, p *plan, l Layer) (told *limit, how answer) {
+func (e *Engine) refuseLayer(t *draft, req *Request, p *plan, l Layer) (told *limit, how answer) {
 	if l == Worker {
 		if e.layerMode[Worker].Load() != uint64(Enforce) {
 			return nil, unanswered

@@ -13,7 +13,7 @@ import (
 // short asks the express way alone, and gives back what it takes.
 func (e *Engine) short(class Class, claims ...Claim) (how answer, d Decision) {
 	p := e.plan.Load()
-	t := Ticket{limit: p.limits[0], door: here() << gateBits}
+	t := draft{limit: p.limits[0], door: here() << gateBits}
 	req := Request{Class: class, Claims: claims}
 	var told *limit
 	if len(claims) == 1 {
@@ -24,11 +24,10 @@ func (e *Engine) short(class Class, claims ...Claim) (how answer, d Decision) {
 	if how != unanswered {
 		t.limit = told
 	}
-	if how == admitted {
-		t.state = ticketOpen
-	}
-	d = t.Decision()
-	t.Done(Success)
+	t.open = how == admitted
+	tk := e.ticket(&t)
+	d = tk.Decision()
+	tk.Done(Success)
 	return how, d
 }
 

@@ -9,7 +9,7 @@ import (
 // refuseStranger refuses a request with a key that is not known, which every
 // limit lets pass, if something else refuses it: then the key need not become
 // known. Everything here only looks.
-func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan) (told *limit, how answer) {
+func (e *Engine) refuseStranger(t *draft, req *Request, p *plan) (told *limit, how answer) {
 	var found [few]*shard.Slot
 	var refusing *limit
 	for i := range req.Claims {
@@ -51,7 +51,7 @@ func (e *Engine) refuseStranger(t *Ticket, req *Request, p *plan) (told *limit, 
 // does not fit; else it is left to decide. by is a limit that refuses it on the
 // published time; found are the claims' slots, nil for a key that is not known,
 // which refuses nothing.
-func (e *Engine) refuseExpress(t *Ticket, req *Request, p *plan, by *limit, found [few]*shard.Slot) (told *limit, how answer) {
+func (e *Engine) refuseExpress(t *draft, req *Request, p *plan, by *limit, found [few]*shard.Slot) (told *limit, how answer) {
 	var now int64
 	sure := by.kind != InFlight // a count in flight knows no time
 	if sure {

@@ -13,7 +13,7 @@ import (
 // requests in flight that the engine counts. While the ladder is at rest nothing can
 // come between that would be refused sooner, but for the gate. It calls nothing of
 // the fleet's, so there is nothing to recover from.
-func (e *Engine) expressShared(t *Ticket, req *Request, p *plan) (told *limit, how answer) {
+func (e *Engine) expressShared(t *draft, req *Request, p *plan) (told *limit, how answer) {
 	if e.level.Load() != 0 || len(req.Claims) == 0 {
 		return nil, unanswered
 	}
@@ -47,7 +47,7 @@ func (e *Engine) expressShared(t *Ticket, req *Request, p *plan) (told *limit, h
 
 // chargeShared charges the claim c on the shared bucket l, and o on ol, if that is not
 // nil. It returns the limit with the least left, or nil if it has charged nothing.
-func (e *Engine) chargeShared(t *Ticket, c *Claim, l *limit, o *Claim, ol *limit) (told *limit) {
+func (e *Engine) chargeShared(t *draft, c *Claim, l *limit, o *Claim, ol *limit) (told *limit) {
 	x := l.wide.Home(c.Key.H ^ l.wideSalt)
 	w, ok := x.Look(c.Key, l.wideID)
 	if !ok {

@@ -10,13 +10,13 @@ import (
 // stand one that the engine counts itself; or one on each. While the ladder is at
 // rest nothing can come between that would be refused sooner, but for the gate;
 // so what is charged last is not looked at before.
-func (e *Engine) expressSynced(t *Ticket, req *Request, p *plan) (how answer) {
+func (e *Engine) expressSynced(t *draft, req *Request, p *plan) (how answer) {
 	whole := false
 	defer func() {
 		if !whole { // decide may meet the fault as well, and knows what to do about it
 			e.fault(recover())
 			e.putBack(t)
-			*t, how = Ticket{limit: p.limits[0], door: t.door}, unanswered
+			*t, how = draft{limit: p.limits[0], door: t.door}, unanswered
 		}
 	}()
 	how, whole = e.trySynced(t, req, p), true
@@ -24,15 +24,15 @@ func (e *Engine) expressSynced(t *Ticket, req *Request, p *plan) (how answer) {
 }
 
 // putBack gives back what a request holds that will not start on this way.
-func (e *Engine) putBack(t *Ticket) {
+func (e *Engine) putBack(t *draft) {
 	for i := range t.holds[:min(t.n, few)] {
-		e.giveBack(t, uint8(i))
+		e.giveBack(t.holds[:], i)
 	}
-	t.n = 0
+	t.n, t.holds = 0, [few]hold{}
 	e.leave(t)
 }
 
-func (e *Engine) trySynced(t *Ticket, req *Request, p *plan) answer {
+func (e *Engine) trySynced(t *draft, req *Request, p *plan) answer {
 	if e.level.Load() != 0 {
 		return unanswered
 	}
@@ -63,7 +63,7 @@ func (e *Engine) trySynced(t *Ticket, req *Request, p *plan) answer {
 }
 
 // trySyncedOne is one shared claim.
-func (e *Engine) trySyncedOne(t *Ticket, req *Request, p *plan, c *Claim, l *limit) answer {
+func (e *Engine) trySyncedOne(t *draft, req *Request, p *plan, c *Claim, l *limit) answer {
 	now := e.now()
 	if p.gated && !e.enter(t, req.Class == Critical) {
 		return e.refuseGate(t, req, p, now, l, c)
@@ -75,7 +75,7 @@ func (e *Engine) trySyncedOne(t *Ticket, req *Request, p *plan, c *Claim, l *lim
 }
 
 // trySyncedBeside is one shared claim and one that the engine counts.
-func (e *Engine) trySyncedBeside(t *Ticket, req *Request, p *plan, c *Claim, l *limit, o *Claim) answer {
+func (e *Engine) trySyncedBeside(t *draft, req *Request, p *plan, c *Claim, l *limit, o *Claim) answer {
 	ol := p.ordinary(o)
 	if ol == nil {
 		return unanswered
@@ -127,7 +127,7 @@ func (e *Engine) trySyncedBeside(t *Ticket, req *Request, p *plan, c *Claim, l *
 }
 
 // trySyncedBoth is a shared bucket and a shared count of requests in flight.
-func (e *Engine) trySyncedBoth(t *Ticket, req *Request, p *plan, c *Claim, l *limit, o *Claim, ol *limit) answer {
+func (e *Engine) trySyncedBoth(t *draft, req *Request, p *plan, c *Claim, l *limit, o *Claim, ol *limit) answer {
 	now := e.now()
 	// A place taken and given back might keep somebody else out: not for a request
 	// that the bucket refuses.
@@ -146,7 +146,7 @@ func (e *Engine) trySyncedBoth(t *Ticket, req *Request, p *plan, c *Claim, l *li
 }
 
 // takeKnown charges a shared claim and notes what the ticket holds.
-func (e *Engine) takeKnown(t *Ticket, now int64, l *limit, c *Claim) bool {
+func (e *Engine) takeKnown(t *draft, now int64, l *limit, c *Claim) bool {
 	id, _, _, left, ok := l.taker.TakeKnown(c.Key, now, c.Cost)
 	if ok {
 		t.keepShared(l, c, id, left)
@@ -156,7 +156,7 @@ func (e *Engine) takeKnown(t *Ticket, now int64, l *limit, c *Claim) bool {
 
 // keepShared notes a shared claim: what is left of it, and what is to be given
 // back.
-func (t *Ticket) keepShared(l *limit, c *Claim, id uint64, left int64) {
+func (t *draft) keepShared(l *limit, c *Claim, id uint64, left int64) {
 	t.tighten(left, l)
 	if l.kind == InFlight {
 		k := &t.holds[t.n%few]
@@ -167,13 +167,13 @@ func (t *Ticket) keepShared(l *limit, c *Claim, id uint64, left int64) {
 
 // notTaken is for a shared claim that was not charged: it is refused, or left to
 // decide.
-func (e *Engine) notTaken(t *Ticket, req *Request, p *plan, l *limit, c *Claim) answer {
+func (e *Engine) notTaken(t *draft, req *Request, p *plan, l *limit, c *Claim) answer {
 	e.leave(t)
 	return e.refuseSynced(t, req, p, l, c)
 }
 
 // refuseGate refuses for the gate a request that the fleet would let pass.
-func (e *Engine) refuseGate(t *Ticket, req *Request, p *plan, now int64, l *limit, c *Claim) answer {
+func (e *Engine) refuseGate(t *draft, req *Request, p *plan, now int64, l *limit, c *Claim) answer {
 	if l.shared.Peek(c.Key, now, c.Cost).Reason != Admitted {
 		return unanswered
 	}
@@ -183,7 +183,7 @@ func (e *Engine) refuseGate(t *Ticket, req *Request, p *plan, now int64, l *limi
 
 // refuseSynced refuses the request if, on the true time, its shared claim still
 // does not fit; else it is left to decide.
-func (e *Engine) refuseSynced(t *Ticket, req *Request, p *plan, l *limit, c *Claim) answer {
+func (e *Engine) refuseSynced(t *draft, req *Request, p *plan, l *limit, c *Claim) answer {
 	now := e.time.Now()
 	step := l.shared.Peek(c.Key, now, c.Cost)
 	if step.Reason == Admitted {

@@ -18,7 +18,7 @@ func (e *Engine) fault(r any) {
 // recovered makes the decision that panicked anew, leaving out one limit after
 // the other for as long as that helps. Each left out gets its own fail policy;
 // the others still count.
-func (e *Engine) recovered(t *Ticket, f *frame, p *plan, r any) {
+func (e *Engine) recovered(t *draft, f *frame, p *plan, r any) {
 	f.silent = true
 	for broken := uint(0); ; {
 		e.fault(r)
@@ -44,14 +44,14 @@ func (e *Engine) attempt(f func()) (r any) {
 }
 
 // backOut gives back what a decision has taken.
-func (e *Engine) backOut(t *Ticket, f *frame) {
+func (e *Engine) backOut(t *draft, f *frame) {
 	for i := range f.steps {
 		if s := &f.steps[i]; s.done {
 			s.done = false
 			e.quietly(func() { e.undo(f, s) })
 		}
 	}
-	t.n = 0
+	t.n, t.holds = 0, [few]hold{}
 	e.leave(t)
 }
 
@@ -70,13 +70,13 @@ func (e *Engine) say(level slog.Level, msg string, attrs ...slog.Attr) {
 
 // strictest answers a request that cannot be decided, by the strictest fail
 // policy among the limits it claims.
-func (e *Engine) strictest(t *Ticket, f *frame, p *plan) {
+func (e *Engine) strictest(t *draft, f *frame, p *plan) {
 	if d := e.failPolicy(f, p); !d.OK() {
 		e.refuse(t, f.class, p, d)
 		return
 	}
 	t.left, t.limit = -1, p.limits[0]
-	t.state = ticketOpen
+	t.open = true
 	e.lane(t.lane()).admitted[f.class-Test].Add(1)
 }
 

@@ -28,7 +28,7 @@ func (e *Engine) sheds(f *frame) bool {
 }
 
 // pass is layer 3: it takes a place in the gate, or reports that there is none.
-func (e *Engine) pass(t *Ticket, f *frame) bool {
+func (e *Engine) pass(t *draft, f *frame) bool {
 	act := enforce
 	if m := Mode(e.layerMode[Fleet].Load()); m != Enforce {
 		if act = m.action(f.cohort(), uint64(Fleet)); act == skip {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"reflect"
 	"testing"
 	"unsafe"
 
@@ -27,19 +28,23 @@ func TestABucketsPublishedTimeHasItsCacheLine(t *testing.T) {
 	}
 }
 
-// A ticket is written by Admit and copied whole by its caller: it is a cache line,
-// and what it holds of one claim a quarter of one.
-func TestATicketIsACacheLine(t *testing.T) {
+// A ticket is no more than Go returns in registers: four fields, and of each no more,
+// of four words. With one more, every Admit writes it to memory and its caller copies it.
+func TestATicketIsReturnedInRegisters(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
-		t.Skip("pointers are shorter")
+		t.Skip("words are shorter")
 	}
-	var tk Ticket
-	require.Equal(t, uintptr(64), unsafe.Sizeof(tk))
-	require.Equal(t, uintptr(16), unsafe.Sizeof(tk.holds[0]))
-	require.Zero(t, unsafe.Offsetof(tk.holds)%8)
-	require.LessOrEqual(t, maxHolds, math.MaxUint8, "they are counted in a byte")
+	few := func(s reflect.Type) {
+		require.LessOrEqual(t, s.NumField(), 4, s)
+		require.LessOrEqual(t, s.Size(), uintptr(32), s)
+	}
+	few(reflect.TypeFor[Ticket]())
+	few(reflect.TypeFor[state]())
+	require.LessOrEqual(t, holdRecord, holdKind(kindMask), "kinds of hold have their bits")
+	require.LessOrEqual(t, lanes, 1<<(8-gateBits), "and a lane beside the gate")
+	require.LessOrEqual(t, maxHolds, math.MaxUint8, "holds are counted in a byte")
 	require.LessOrEqual(t, openTickets, math.MaxUint8, "and so are the sampled ones, from 1 on")
-	require.LessOrEqual(t, lanes, 1<<(8-gateBits), "and a lane shares one with the gate")
+	require.Equal(t, uintptr(16), unsafe.Sizeof(hold{}))
 }
 
 // What a lone claim needs of its limit lies side by side.

@@ -16,7 +16,7 @@ import (
 func (e *Engine) alone(class Class, claims ...Claim) bool {
 	t := e.Admit(Request{Class: class, Claims: claims})
 	defer t.Done(Success)
-	return t.state == ticketLone
+	return t.state.flags == ticketLone
 }
 
 // What the way of a lone claim leaves to the others by mistake would cost time and no

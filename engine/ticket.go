@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,24 +11,26 @@ import (
 // Ticket is the answer to Admit. It must not be copied once it is used; keep it
 // where it is and call its methods there.
 //
-// It is a cache line long, since Admit fills it and its caller copies it whole.
+// It is no more than Go returns in registers, without the detour over memory: four
+// fields of four words.
 type Ticket struct {
-	_ noCopy
-
 	// limit is whose refusal it is, or the one with the least left; the plan's none,
 	// where there is no such limit. left is what is left of it.
 	limit *limit
 	left  int64
+	// word is that of the only hold, or the life of the record; of a refused ticket,
+	// how long to wait, in ns.
+	word  uint64
+	state state
+}
 
-	state uint32 // of ticketOpen and so on; atomic
-	why   why
-	door  uint8 // [lane 6 | what it holds of the gate 2]
-	n     uint8 // holds
-	cell  uint8 // of the sample of open tickets, plus one
-
-	// Who is refused holds nothing: there the first word is how long to wait, in ns.
-	holds  [few]hold
-	others *[maxHolds - few]hold
+// state is the rest of a ticket.
+type state struct {
+	_ noCopy
+	// flags are [limit of the only hold 16 | its kind 5 | door 8 | done, units, open 3];
+	// of a refused ticket [why 16 | 0]. Atomic.
+	flags uint32
+	slot  uint32 // of the only hold, or the number of the record
 }
 
 // noCopy makes vet complain about copies.
@@ -46,18 +47,18 @@ const (
 	ticketLone  = ticketOpen | ticketUnits
 )
 
+// Where the rest of the flags is.
+const (
+	doorShift  = 3
+	kindShift  = doorShift + 8
+	limitShift = 16
+	kindMask   = 1<<(limitShift-kindShift) - 1
+)
+
 // why is [reason 4 | layer 4] of a decision.
 type why uint8
 
 func because(r Reason, l Layer) why { return why(r)<<4 | why(l) }
-
-// What the ticket holds of the gate.
-const (
-	gateBits     = 2
-	gateMask     = 1<<gateBits - 1
-	gateOther    = 1
-	gateCritical = 2
-)
 
 // hold is what Done gives back for one claim, or Settle corrects.
 type hold struct {
@@ -73,86 +74,36 @@ type hold struct {
 type holdKind uint8
 
 const (
-	holdFlight   holdKind = iota // requests in flight
-	holdEstimate                 // an estimate beside a token bucket
-	holdQuota                    // an estimate charged to a quota
-	holdShared                   // requests in flight of a synced limit
-	holdHash                     // no hold: the key of the estimate before it
-	holdSince                    // no hold: when the request was admitted
+	holdNone     holdKind = iota
+	holdFlight            // requests in flight
+	holdEstimate          // an estimate beside a token bucket
+	holdQuota             // an estimate charged to a quota
+	holdShared            // requests in flight of a synced limit
+	holdHash              // no hold: the key of the estimate before it
+	holdSince             // no hold: when the request was admitted
+	holdRecord            // in a record
 )
+
+// kindOf is the kind of the only hold by a ticket's flags.
+func kindOf(flags uint32) holdKind { return holdKind(flags >> kindShift & kindMask) }
 
 // maxHolds is how many holds a ticket can have: estimates take two, and a request
 // that is timed one more.
 const maxHolds = 2*MaxClaims + 1
 
-// spare keeps the room for tickets that hold more than a few claims.
-var spare = sync.Pool{New: func() any { return new([maxHolds - few]hold) }}
-
-// keep notes what a charged claim has to give back.
-func (t *Ticket) keep(f *frame, s *step) {
-	h := hold{slot: s.Slot, limit: s.l.id}
-	switch {
-	case s.l.shared != nil:
-		h.kind, h.word, h.slot = holdShared, f.sync(s).handle.ID, uint32(s.Cost)
-	case s.Slot == shard.None:
-		return
-	case s.l.kind == InFlight:
-		h.kind, h.word = holdFlight, bucket.FlightPart(s.Word, s.Cost)
-	case s.l.kind == Quota:
-		h.kind, h.word = holdQuota, bucket.QuotaPart(s.Word, s.Cost)
-	default:
-		h.kind, h.word = holdEstimate, bucket.HoldPart(s.Word, s.Cost)
-	}
-	t.add(h)
-	if h.kind == holdQuota || h.kind == holdEstimate {
-		t.add(hold{kind: holdHash, word: s.H})
-	}
-}
-
-// add notes one hold more.
-func (t *Ticket) add(h hold) {
-	if t.n >= few && t.others == nil {
-		t.others = spare.Get().(*[maxHolds - few]hold)
-	}
-	t.n++
-	*t.hold(t.n - 1) = h
-}
-
-func (t *Ticket) hold(i uint8) *hold {
-	if i < few {
-		return &t.holds[i]
-	}
-	return &t.others[i-few]
-}
-
-// lane is the one of the counters and of the gate's places.
-func (t *Ticket) lane() uint8 { return t.door >> gateBits }
-
-// tighten makes the claim on the limit the one that the decision tells of, if it
-// is the tightest so far.
-func (t *Ticket) tighten(left int64, l *limit) {
-	if t.limit.id == 0 || left < t.left || left == t.left && l.id < t.limit.id {
-		t.left, t.limit = left, l
-	}
-}
-
-// refuse makes the ticket that of a refused request.
-func (t *Ticket) refuse(r Reason, l Layer, wait time.Duration) {
-	t.why, t.holds[0].word = because(r, l), uint64(wait)
-}
-
 // OK reports whether the request was admitted. The zero Ticket was not.
-func (t *Ticket) OK() bool { return atomic.LoadUint32(&t.state) != 0 }
+func (t *Ticket) OK() bool { return atomic.LoadUint32(&t.state.flags)&ticketOpen != 0 }
 
 // Decision returns the answer in numbers.
 func (t *Ticket) Decision() Decision {
-	d := Decision{Reason: Reason(t.why >> 4), Layer: Layer(t.why & 0xf), Remaining: t.left}
+	d := Decision{Remaining: t.left}
 	if t.limit != nil {
 		d.Limit = t.limit.id
 	}
-	switch s := atomic.LoadUint32(&t.state); {
-	case s == 0:
-		d.RetryAfter = time.Duration(t.holds[0].word)
+	switch s := atomic.LoadUint32(&t.state.flags); {
+	case s&ticketOpen == 0:
+		w := why(s >> limitShift)
+		d.Reason, d.Layer, d.RetryAfter = Reason(w>>4), Layer(w&0xf), time.Duration(t.word)
 	case s&ticketUnits != 0:
 		d.Remaining = t.limit.tokens(t.left)
 	}
@@ -166,8 +117,8 @@ func (t *Ticket) Decision() Decision {
 // concurrent use. Done works after Close, after Swap and after the removal of a
 // limit.
 func (t *Ticket) Done(o Outcome) {
-	if atomic.LoadUint32(&t.state) == ticketLone { // it holds nothing: no need for the dearest instruction
-		t.state = ticketLone | ticketDone
+	if atomic.LoadUint32(&t.state.flags) == ticketLone { // it holds nothing: no need for the dearest instruction
+		t.state.flags = ticketLone | ticketDone
 		return
 	}
 	t.giveBack(o)
@@ -175,37 +126,38 @@ func (t *Ticket) Done(o Outcome) {
 
 // giveBack is Done for a ticket that may hold something, or is not to be done.
 func (t *Ticket) giveBack(o Outcome) {
-	s := atomic.LoadUint32(&t.state)
-	if s == 0 {
+	s := atomic.LoadUint32(&t.state.flags)
+	if s&ticketOpen == 0 {
 		return
 	}
 	e := t.limit.e
-	if s&ticketDone != 0 || !atomic.CompareAndSwapUint32(&t.state, s, s|ticketDone) {
+	if s&ticketDone != 0 || !atomic.CompareAndSwapUint32(&t.state.flags, s, s|ticketDone) {
 		e.misuse.doubleDone.Add(1)
 		return
 	}
-	if e.adaptive.Load() != nil {
-		e.quietly(func() { e.observe(t, o) })
-	}
-	for i := range t.holds[:min(t.n, few)] {
-		if h := &t.holds[i]; h.kind == holdFlight { // the common one, in line
-			e.table.Release(h.slot, bucket.Life(h.word), bucket.InUse(h.word))
-		} else {
-			e.giveBack(t, uint8(i))
-		}
-	}
 	// The ticket stays as it is: another call to Done may be reading it.
-	if t.door&gateMask != 0 {
-		e.gate.LeaveBy(e.places(t), t.door&gateMask == gateCritical)
-	}
-	if t.cell != 0 {
-		e.open[t.cell-1].limit.Store(0)
-	}
-	if t.others != nil {
-		for i := uint8(few); i < t.n; i++ {
-			e.giveBack(t, i)
+	door, kind := uint8(s>>doorShift), kindOf(s)
+	switch kind {
+	case holdNone:
+	case holdFlight: // the common one, in line
+		e.table.Release(t.state.slot, bucket.Life(t.word), bucket.InUse(t.word))
+	case holdRecord:
+		r := e.record(t.state.slot)
+		if !r.life.CompareAndSwap(t.word, t.word+1) { // the ticket was copied, and the copy is done
+			e.misuse.doubleDone.Add(1)
+			return
 		}
-		spare.Put(t.others)
+		e.giveBackAll(r.holds[:r.n], o)
+		if r.cell != 0 {
+			e.open[r.cell-1].limit.Store(0)
+		}
+		e.leaveRecord(e.lane(door>>gateBits), r)
+	default:
+		only := [1]hold{{word: t.word, slot: t.state.slot, limit: LimitID(s >> limitShift), kind: kind}}
+		e.giveBackAll(only[:], o)
+	}
+	if door&gateMask != 0 {
+		e.gate.LeaveBy(&e.lane(door>>gateBits).places, door&gateMask == gateCritical)
 	}
 }
 
@@ -216,21 +168,35 @@ func (t *Ticket) giveBack(o Outcome) {
 // limit that the ticket has no post-paid claim on change nothing and are
 // counted. Not for concurrent use with Done.
 func (t *Ticket) Settle(l LimitID, actual int64) {
-	s := atomic.LoadUint32(&t.state)
-	if s == 0 {
+	s := atomic.LoadUint32(&t.state.flags)
+	if s&ticketOpen == 0 {
 		return
 	}
 	e := t.limit.e
-	if actual >= 0 && s&ticketDone == 0 {
-		for i := range t.n {
-			if h := t.hold(i); h.limit == l && !h.settle && (h.kind == holdEstimate || h.kind == holdQuota) {
-				h.settle = true
-				e.settle(h, t.hold(i+1).word, actual)
-				return
-			}
-		}
+	if h, key := e.estimate(t, s, l); h != nil && actual >= 0 {
+		h.settle = true
+		e.settle(h, key, actual)
+		return
 	}
 	e.misuse.settle.Add(1)
+}
+
+// estimate returns the hold of a claim that is still to be settled, and its key's
+// hash, or nil. An estimate takes two cells, so it is in a record.
+func (e *Engine) estimate(t *Ticket, s uint32, l LimitID) (h *hold, key uint64) {
+	if s&ticketDone != 0 || kindOf(s) != holdRecord {
+		return nil, 0
+	}
+	r := e.record(t.state.slot)
+	if r.life.Load() != t.word {
+		return nil, 0
+	}
+	for i := range r.holds[:r.n] {
+		if h := &r.holds[i]; h.limit == l && !h.settle && (h.kind == holdEstimate || h.kind == holdQuota) {
+			return h, r.holds[i+1].word
+		}
+	}
+	return nil, 0
 }
 
 // settle charges the key what was used and lets go of the estimate, in that order:
@@ -270,15 +236,26 @@ func (e *Engine) settleQuota(l *limit, h *hold, key uint64, actual int64) {
 	}
 }
 
-// giveBack gives back the ticket's hold i.
-func (e *Engine) giveBack(t *Ticket, i uint8) {
-	h := t.hold(i)
+// giveBackAll gives back what a ticket holds, and lets an adaptive capacity learn of
+// the request.
+func (e *Engine) giveBackAll(holds []hold, o Outcome) {
+	if since := &holds[len(holds)-1]; since.kind == holdSince && e.adaptive.Load() != nil {
+		e.quietly(func() { e.observe(int64(since.word), o) })
+	}
+	for i := range holds {
+		e.giveBack(holds, i)
+	}
+}
+
+// giveBack gives back one hold.
+func (e *Engine) giveBack(holds []hold, i int) {
+	h := &holds[i]
 	switch h.kind {
 	case holdFlight:
 		e.table.Release(h.slot, bucket.Life(h.word), bucket.InUse(h.word))
 	case holdEstimate:
 		if !h.settle { // the estimate is taken for the truth
-			e.settle(h, t.hold(i+1).word, bucket.Held(h.word))
+			e.settle(h, holds[i+1].word, bucket.Held(h.word))
 		}
 	case holdShared:
 		e.quietly(func() {
@@ -300,10 +277,10 @@ const sampleEvery = 64
 
 // sample notes the ticket as open, for one in sampleEvery of those that hold
 // something, so that one that is never given back shows in the Snapshot.
-func (e *Engine) sample(t *Ticket) {
+func (e *Engine) sample(t *draft) {
 	for range 4 {
 		i := e.nextCell.Add(1) % uint32(len(e.open))
-		if c := &e.open[i]; c.limit.CompareAndSwap(0, uint32(t.hold(0).limit)) {
+		if c := &e.open[i]; c.limit.CompareAndSwap(0, uint32(t.holds[0].limit)) {
 			c.since.Store(e.time.published.Load())
 			t.cell = uint8(i) + 1
 			return

@@ -8,6 +8,8 @@ const (
 	admit         = "engine/admit.go"
 	expressShared = "engine/expressshared.go"
 	ticket        = "engine/ticket.go"
+	draftGo       = "engine/draft.go"
+	recordGo      = "engine/record.go"
 )
 
 // plants are the planted faults. Each takes away one thing that the protocol
@@ -89,13 +91,18 @@ var plants = []plant{
 	{name: "a refusal is decided on the published time", file: admit, find: "if now, refused = e.lookAgain(f); refused {", with: "if refused {", pkg: "./engine", run: "StarvedTicker"},
 	{name: "a lost race is not undone", file: "engine/fail.go", find: "e.quietly(func() { e.undo(f, s) })", with: "_ = e.undo", pkg: "./engine", tags: "explore", run: "ExploreALostRace"},
 	{name: "a lost race keeps its place in the gate", file: "engine/fail.go", find: "\tt.n = 0\n\te.leave(t)\n", with: "\tt.n = 0\n", pkg: "./engine", tags: "explore", run: "ExploreALostRace"},
-	{name: "a ticket can be given back twice", file: ticket, find: "if s&ticketDone != 0 || !atomic.CompareAndSwapUint32(&t.state, s, s|ticketDone) {", with: "if s&ticketDone != 0 && !atomic.CompareAndSwapUint32(&t.state, s, s|ticketDone) {", pkg: "./engine", run: "Surplus|InFlightReturns|Soak"},
-	{name: "a ticket that holds nothing can be done twice", file: ticket, find: "\t\tt.state = ticketLone | ticketDone\n", with: "", pkg: "./engine", run: "SecondDone"},
-	{name: "an estimate's key is not kept", file: ticket, find: "\tif h.kind == holdQuota || h.kind == holdEstimate {\n\t\tt.add(hold{kind: holdHash, word: s.H})\n\t}\n", with: "", pkg: "./engine", run: "WhateverATicket"},
-	{name: "an estimate is charged to the key in its own cell", file: ticket, find: "e.settle(h, t.hold(i+1).word, bucket.Held(h.word))", with: "e.settle(h, h.word, bucket.Held(h.word))", pkg: "./engine", run: "WhateverATicket"},
-	{name: "a ticket keeps all that its key has in flight", file: ticket, find: "bucket.FlightPart(s.Word, s.Cost)", with: "s.Word", pkg: "./engine", run: "WhateverATicket"},
+	{name: "a ticket can be given back twice", file: ticket, find: "if s&ticketDone != 0 || !atomic.CompareAndSwapUint32(&t.state.flags, s, s|ticketDone) {", with: "if s&ticketDone != 0 && !atomic.CompareAndSwapUint32(&t.state.flags, s, s|ticketDone) {", pkg: "./engine", run: "Surplus|InFlightReturns|Soak"},
+	{name: "a ticket that holds nothing can be done twice", file: ticket, find: "\t\tt.state.flags = ticketLone | ticketDone\n", with: "", pkg: "./engine", run: "SecondDone"},
+	{name: "an estimate's key is not kept", file: draftGo, find: "\tif h.kind == holdQuota || h.kind == holdEstimate {\n\t\te.add(t, hold{kind: holdHash, word: s.H})\n\t}\n", with: "", pkg: "./engine", run: "WhateverATicket"},
+	{name: "an estimate is charged to the key in its own cell", file: ticket, find: "e.settle(h, holds[i+1].word, bucket.Held(h.word))", with: "e.settle(h, h.word, bucket.Held(h.word))", pkg: "./engine", run: "WhateverATicket"},
+	{name: "a ticket keeps all that its key has in flight", file: draftGo, find: "bucket.FlightPart(s.Word, s.Cost)", with: "s.Word", pkg: "./engine", run: "WhateverATicket"},
 	{name: "a ticket has no room for its last cell", file: ticket, find: "maxHolds = 2*MaxClaims + 1", with: "maxHolds = 2 * MaxClaims", pkg: "./engine", run: "TimesEveryTicket"},
 	{name: "what is left is told in the tokens of now", file: ticket, find: "d.Remaining = t.limit.tokens(t.left)", with: "d.Remaining = t.limit.e.plan.Load().limits[t.limit.id].tokens(t.left)", pkg: "./engine", run: "ALoneTicket"},
+	{name: "a copy of a ticket gives back a stranger's holds", file: ticket, find: "if !r.life.CompareAndSwap(t.word, t.word+1) {", with: "if r.life.Store(t.word + 1); false {", pkg: "./engine", run: "ACopyOfATicket"},
+	{name: "a copy of a ticket settles a stranger's estimate", file: ticket, find: "\tif r.life.Load() != t.word {\n\t\treturn nil, 0\n\t}\n", with: "", pkg: "./engine", run: "ACopyOfATicket"},
+	{name: "a record that is not needed is lost", file: draftGo, find: "if t.more != nil && !recorded {", with: "if false {", pkg: "./engine", run: "ARecordThatIsNotNeeded"},
+	{name: "a record is never used again", file: ticket, find: "\t\te.leaveRecord(e.lane(door>>gateBits), r)\n", with: "", pkg: "./engine", run: "RecordsAreUsedAgain"},
+	{name: "who takes a record does not notice that others did", file: recordGo, find: "(head>>32+1)<<32|uint64(r.id+1)", with: "head>>32<<32|uint64(r.id+1)", pkg: "./engine", run: "TheHeadOfTheIdle"},
 	{name: "a settlement lets go of its estimate first", file: ticket, find: "func (e *Engine) settle(h *hold, key uint64, actual int64) {\n", with: "func (e *Engine) settle(h *hold, key uint64, actual int64) {\n\tif h.kind == holdEstimate {\n\t\te.table.ReleaseHold(h.slot, uint8(h.word>>56), bucket.Held(h.word))\n\t}\n", pkg: "./engine", tags: "explore", run: "ExploreASettlement"},
 	{name: "a fault escapes", file: admit, find: "e.recovered(t, f, p, recover())", with: "_ = e.recovered", pkg: "./engine", run: "Broken|Fault"},
 	{name: "a logger's panic escapes", file: "engine/fail.go", find: "e.quietly(func() { e.logger.LogAttrs(context.Background(), level, msg, attrs...) })", with: "e.logger.LogAttrs(context.Background(), level, msg, attrs...)", pkg: "./engine", run: "Panicking"},
