@@ -90,7 +90,7 @@ var plants = []plant{
 	{name: "a watching limit that would refuse holds a place", file: "engine/answer.go", find: "case s.refused && s.l.shared == nil:\n", with: "case false:\n", pkg: "./engine", run: "Shadow"},
 	{name: "a refusal is decided on the published time", file: admit, find: "if now, refused = e.lookAgain(f); refused {", with: "if refused {", pkg: "./engine", run: "StarvedTicker"},
 	{name: "a lost race is not undone", file: "engine/fail.go", find: "e.quietly(func() { e.undo(f, s) })", with: "_ = e.undo", pkg: "./engine", tags: "explore", run: "ExploreALostRace"},
-	{name: "a lost race keeps its place in the gate", file: "engine/fail.go", find: "\tt.n = 0\n\te.leave(t)\n", with: "\tt.n = 0\n", pkg: "./engine", tags: "explore", run: "ExploreALostRace"},
+	{name: "a lost race keeps its place in the gate", file: "engine/fail.go", find: "\tt.n, t.holds = 0, [few]hold{}\n\te.leave(t)\n", with: "\tt.n = 0\n", pkg: "./engine", tags: "explore", run: "ExploreALostRace"},
 	{name: "a ticket can be given back twice", file: ticket, find: "if s&ticketDone != 0 || !atomic.CompareAndSwapUint32(&t.state.flags, s, s|ticketDone) {", with: "if s&ticketDone != 0 && !atomic.CompareAndSwapUint32(&t.state.flags, s, s|ticketDone) {", pkg: "./engine", run: "Surplus|InFlightReturns|Soak"},
 	{name: "a ticket that holds nothing can be done twice", file: ticket, find: "\t\tt.state.flags = ticketLone | ticketDone\n", with: "", pkg: "./engine", run: "SecondDone"},
 	{name: "an estimate's key is not kept", file: draftGo, find: "\tif h.kind == holdQuota || h.kind == holdEstimate {\n\t\te.add(t, hold{kind: holdHash, word: s.H})\n\t}\n", with: "", pkg: "./engine", run: "WhateverATicket"},
